@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from .errors import ArgumentError
-from .study import Progress, open_study, read_study
+from .study import Progress, read_study
 from .study.progress import Silent
+from .study.results.page import write_page
 from .tasks.bundled import bundled_texts
 from .whole_files import write_whole
 
@@ -86,7 +87,7 @@ def run_demo(
     progress.note(f"audit: {study.trajectory.audit()}")
     with ThreadPoolExecutor(_WORKERS) as executor:
         study.run(root / "study", executor, progress)
-    return open_study(root / "study").report(root / "report.html")
+    return write_page(root / "study", root / "report.html")
 
 
 def _check_folder(root: Path) -> None:

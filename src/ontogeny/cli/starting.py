@@ -108,7 +108,8 @@ def _finish(
     quiet: bool,
 ) -> bool:
     """Run the study of a folder and write its page; return whether an observable has no cell."""
-    from ..study import open_study, read_study
+    from ..study import read_study
+    from ..study.results.page import write_page
     from .executors import executor_for
     from .progress import progress_for
     from .runs import study_file_of
@@ -120,7 +121,7 @@ def _finish(
     with executor_for(workers, None, spec.device) as executor:
         result = spec.run(folder, executor, progress, max_revisions=max_revisions)
     activity.now("writing the page")
-    page = open_study(folder).report(folder / "report.html")
+    page = write_page(folder, folder / "report.html")
     typer.echo(f"study file: {study_file}\npage: {page}")
     return bool(result.problems().lost)
 

@@ -11,8 +11,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import xarray as xr
-
 from .. import activity
 from ..errors import ArgumentError, StoreError
 from ..inputs import Inputs
@@ -38,7 +36,7 @@ from .folder.frozen import (
     frozen_steps,
     identity,
 )
-from .folder.layout import state_path
+from .folder.layout import result_path, state_path
 from .folder.settings import (
     Settings,
     first_steps,
@@ -55,6 +53,7 @@ from .planning.plan import Plan, sum_of_plans
 from .planning.power import what_controls_decide
 from .planning.probe import Probe
 from .progress import Progress, chosen_progress
+from .results.checksums import root_attributes
 from .results.finished import files_read, is_finished, is_whole, mark_of, note_finished
 from .results.result import READ_OTHERWISE, Stated, described, merged
 from .results.study_result import StudyResult
@@ -423,11 +422,11 @@ class Study:
 
         if is_finished(path, mark):
             try:
-                result = StudyResult(path)
-                _say_audit(result.tree, progress)
+                # Whatever else is asked of it, it is opened for that.
+                _say_audit(root_attributes(result_path(path)), progress)
                 self._announce((), examined, frozen, progress)
                 _say_nothing_to_do(parts, progress)
-                return result
+                return StudyResult(path)
             except StoreError:  # of damage that its files' stamps do not show
                 note_finished(path, "")
         for part in parts:
@@ -472,7 +471,7 @@ class Study:
             else:
                 tree = merged(path, parts, self._stated, problems)
                 result = StudyResult(tree)
-                _say_audit(tree, progress)
+                _say_audit(tree.attrs, progress)
                 say_problems(tree)
                 say_environments(tree)
                 whole = not (problems or elsewhere) and is_whole(
@@ -551,9 +550,9 @@ class Study:
         }
 
 
-def _say_audit(tree: xr.DataTree, progress: Progress) -> None:
+def _say_audit(attributes: Mapping[Any, Any], progress: Progress) -> None:
     """Note what the audit of a result's checkpoints has found."""
-    for finding in json.loads(tree.attrs["findings"]):
+    for finding in json.loads(attributes["findings"]):
         if finding["kind"] != READ_OTHERWISE:  # said before anything was computed
             progress.note(f"audit: {finding['message']}")
 

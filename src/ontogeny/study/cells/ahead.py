@@ -98,7 +98,7 @@ class Ahead:
         there = {need: self._load(step, need) for need in needs if is_kept(need)}
         values = {need: value for need, value in there.items() if value is not None}
         missing = [need for need in needs if need not in values]
-        along = [n for n in later if is_kept(n) and not self.place(step, n).exists()]
+        along = [n for n in later if is_kept(n) and not self._path(step, n).exists()]
         if not any(map(shares_passes, missing)):
             along = []
         try:
@@ -114,14 +114,13 @@ class Ahead:
                 self._write(step, need, made[need])
         return {need: made[need] if need in made else values[need] for need in needs}
 
-    def place(self, step: int, need: Need) -> Path:
-        """Return the file of what is read of a need at a step."""
+    def _path(self, step: int, need: Need) -> Path:
         digest = hashlib.blake2b(repr(need).encode(), digest_size=8).hexdigest()
         return self._folder / f"{step}-{digest}.safetensors"
 
     def _load(self, step: int, need: Need) -> Any:
         try:
-            data = read_cell(self.place(step, need)).data.copy(deep=True)
+            data = read_cell(self._path(step, need)).data.copy(deep=True)
         except (OSError, StoreError):  # it was not kept
             return None
         value = of_dataset(data, self._device)
@@ -143,9 +142,14 @@ class Ahead:
             if held + data.nbytes > LIMIT or data.nbytes > scratch_room() // 4:
                 return
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_cell(self.place(step, need), Cell(data, "done", {}, {}))
+            write_cell(self._path(step, need), Cell(data, "done", {}, {}))
         except Exception as error:  # it is read once more then
             log.debug("nothing is kept of %r: %s", need, error)
+
+
+def file_of(ahead: Ahead, step: int, need: Need) -> Path:
+    """Return the file of what is read of a need at a step."""
+    return ahead._path(step, need)
 
 
 def of_run(token: str) -> Path:

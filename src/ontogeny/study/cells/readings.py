@@ -37,8 +37,9 @@ from .models import Job, own_needs, read_model, read_once, skeleton_of
 
 _CHUNK_BYTES = 1 << 26  # of float64 for all steps together
 # Steps of models among what is read ahead: newly initialised, or with exchanged values.
-UNTRAINED = -1
-EXCHANGED = -2
+_UNTRAINED = -1
+_EXCHANGED = -2
+MADE = (_UNTRAINED, _EXCHANGED)
 
 
 class ReadStep:
@@ -237,14 +238,14 @@ class _Untrained:
 
     def read(self, needs: Sequence[Need]) -> dict[Need, Any]:
         """Return the values of needs, from files where they are there."""
-        ahead = self._ahead(UNTRAINED)
-        return ahead.read(UNTRAINED, needs, (), lambda missing, _: self._made(missing))
+        ahead = self._ahead(_UNTRAINED)
+        return ahead.read(_UNTRAINED, needs, (), lambda missing, _: self._made(missing))
 
     def _made(self, needs: Sequence[Need]) -> dict[Need, Any]:
         model = (
             self._built() if any(need.reads_model for need in needs) else nn.Identity()
         )
-        step = EXCHANGED if self.because else UNTRAINED
+        step = _EXCHANGED if self.because else _UNTRAINED
         read = partial(read_model, self._job, model)
         return self._ahead(step).read(
             step, needs, needs, lambda missing, _: read(missing)
@@ -253,7 +254,7 @@ class _Untrained:
     def _ahead(self, step: int) -> Ahead:
         job = self._job
         # Where another model stands in, its values are those of this run.
-        folder = job.folder if step == EXCHANGED else job.studied or job.folder
+        folder = job.folder if step == _EXCHANGED else job.studied or job.folder
         return Ahead(job.token, folder, job.settings.device)
 
     def _built(self) -> Any:

@@ -207,6 +207,11 @@ def library_code() -> str:
     return _modules(()).content
 
 
+def is_edited() -> bool:
+    """Return whether any file of this library was written after this process had begun."""
+    return bool(_modules(()).edited(_modules(())._files))
+
+
 _kept = Kept()
 _read = cache(_kept.source)  # packages stay as they were when they were imported
 

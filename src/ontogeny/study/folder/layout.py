@@ -72,6 +72,11 @@ def finished_path(folder: Path) -> Path:
     return folder / "finished"
 
 
+def page_note_path(folder: Path) -> Path:
+    """Return the file that says of which page it is known what it was made of."""
+    return folder / "page"
+
+
 def claim_path(folder: Path, task: str) -> Path:
     """Return the file of the claim on a task."""
     return folder / ".claims" / f"{_safe(task)}.json"

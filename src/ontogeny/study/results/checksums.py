@@ -164,6 +164,24 @@ def check_data_only(store: Path) -> None:
         ) from error
 
 
+def root_attributes(store: Path) -> dict[str, Any]:
+    """Return what the root of a result says, after the checks of `check_data_only`.
+
+    Raises
+    ------
+    StoreError
+        As there.
+    """
+    check_data_only(store)
+    try:
+        content = json.loads((store / _METADATA).read_bytes())
+        return dict(content["metadata"][".zattrs"])
+    except (OSError, ValueError, LookupError) as error:
+        raise StoreError(
+            f"{store} is not opened: its metadata cannot be read: {error}"
+        ) from error
+
+
 def _refused(array: Mapping[str, Any]) -> str:
     """Return why an array is not decoded; empty if it is."""
     dtype = array["dtype"]

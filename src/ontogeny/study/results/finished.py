@@ -59,8 +59,8 @@ def mark_of(
         content += [
             part.graph.digests.whole(checkpoint) for checkpoint in part.trajectory
         ]
-        content += _stamps(part.job.folder / cell.place for cell in cells)
-    content += _stamps(sorted(result_path(folder).rglob("*")))
+        content += stamps(part.job.folder / cell.place for cell in cells)
+    content += stamps(sorted(result_path(folder).rglob("*")))
     text = json.dumps(plain(content), default=str)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
@@ -93,9 +93,9 @@ def files_read(trajectory: Trajectory) -> list[Any]:
     folders = dict.fromkeys([trajectory.path, *(source.path for source in sources)])
     inside = [sorted(f.iterdir()) for f in folders if f is not None and f.is_dir()]
     there = [checkpoint.is_downloaded for checkpoint in trajectory]
-    return [there, repr(trajectory.catalogue), _stamps(chain(*inside))]
+    return [there, repr(trajectory.catalogue), stamps(chain(*inside))]
 
 
-def _stamps(paths: Iterable[Path]) -> list[Any]:
-    """Return the stamps of files; folders have times that change with what lies in them."""
+def stamps(paths: Iterable[Path]) -> list[Any]:
+    """Return the paths and stamps of files; folders have times that change with what lies in them."""
     return [(str(path), stamp_of(path.stat())) for path in paths if path.is_file()]

@@ -26,7 +26,6 @@ from ..cells.environment import PACKAGES, Environment, differences, usual
 from ..cells.merge import merge, summary_data
 from ..folder.layout import summary_path
 from ..planning.parts import RunPart
-from .result_files import write_result
 
 # The kind of a finding that says that a model is read in another way than was asked for.
 READ_OTHERWISE = "reading"
@@ -63,6 +62,8 @@ def merged(
     problems
         What went wrong, one line each.
     """
+    from .result_files import write_result  # which imports Zarr
+
     job = parts[0].job
     attributes = described(parts, stated)
     controls = [

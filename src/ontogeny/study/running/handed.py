@@ -15,10 +15,10 @@ from weakref import finalize
 
 from ...needs import Need
 from ...store import plain
-from ..cells.ahead import Ahead, forget, is_kept, new_token, of_run
+from ..cells.ahead import Ahead, file_of, forget, is_kept, new_token, of_run
 from ..cells.cache import settled
 from ..cells.models import own_needs
-from ..cells.readings import EXCHANGED, UNTRAINED
+from ..cells.readings import MADE
 from ..planning.parts import RunPart
 
 
@@ -83,7 +83,7 @@ class _Reading:
     def path(self) -> Path:
         """The file for it."""
         job = self.part.job
-        return Ahead(job.token, job.folder).place(self.step, self.need)
+        return file_of(Ahead(job.token, job.folder), self.step, self.need)
 
     def is_there(self) -> bool:
         """Return whether it was read and kept."""
@@ -92,7 +92,7 @@ class _Reading:
     def depends_on(self) -> Any:
         """Return what its value depends on; whoever asks for it may hash the checkpoint."""
         graph = self.part.graph
-        if self.step not in (UNTRAINED, EXCHANGED):
+        if self.step not in MADE:
             return plain(settled(graph.reading(self.step, self.need)))
         step = graph.settings.reference_step
         whole = graph.digests.whole(graph.trajectory[step])
@@ -102,7 +102,7 @@ class _Reading:
 def _readings(part: RunPart) -> Iterator[_Reading]:
     needs = dict.fromkeys(n for o in part.graph.observables for n in own_needs(o))
     for need in filter(is_kept, needs):
-        for step in (*part.graph.steps, UNTRAINED, EXCHANGED):
+        for step in (*part.graph.steps, *MADE):
             yield _Reading(part, need, step)
 
 
