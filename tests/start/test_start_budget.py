@@ -1,13 +1,19 @@
 """A study within a time: controls stay, checkpoints go, then texts; the least is refused."""
 
+import json
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from helpers.text_models import text_run
 from ontogeny.errors import ArgumentError
+from ontogeny.features.abilities.token_texts import TokenTexts
+from ontogeny.observables.registry import make
 from ontogeny.start import budget
 from ontogeny.start.cost import Cost, estimate
+from ontogeny.start.sampled import FEW, MORE, samples_of, with_samples
 from ontogeny.study import make_study
 
 STEPS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
@@ -31,7 +37,7 @@ def billed(monkeypatch):
     """Ten seconds a checkpoint for 100 texts, and a fifth of it for each of three controls there."""
     seen = []
 
-    def estimate(content, folder, fetched):
+    def estimate(content, folder, fetched, sampled=False):
         study = make_study(content, folder)
         seen.append(study)
         texts = _texts(study)
@@ -82,7 +88,7 @@ def test_few_texts_are_timed_before_all_of_them(place, billed):
     many = CONTENT | {"inputs": CONTENT["inputs"] | {"max_texts": 300}}
     found = within(place, 100, many)
     texts = [_texts(study) for study in billed]
-    assert texts[0] == 60 and max(texts) <= found.cost.texts < 100
+    assert texts[0] == 20 and max(texts) <= found.cost.texts < 100
 
 
 @pytest.mark.parametrize("fixed", [0.0, 30.0])
@@ -90,7 +96,7 @@ def test_texts_grow_until_no_more_fit(place, monkeypatch, fixed):
     """What a trial takes is a fixed part and one for each text."""
     tried = []
 
-    def estimate(content, folder, fetched):
+    def estimate(content, folder, fetched, sampled=False):
         tried.append(_texts(make_study(content, folder)))
         return Cost(1, 0, 0, fixed + tried[-1], 1, "cpu", texts=tried[-1])
 
@@ -98,7 +104,7 @@ def test_texts_grow_until_no_more_fit(place, monkeypatch, fixed):
     many = CONTENT | {"inputs": CONTENT["inputs"] | {"max_texts": 310}}
     found = within(place, 20 + 250, many)
     assert 0.8 * (250 - fixed) <= found.cost.texts <= 250 - fixed
-    assert tried[0] == 60 and len(tried) <= 4
+    assert tried[0] == 20 and len(tried) <= 4
     assert within(place, 20 + 400, many).cost.texts == 310
 
 
@@ -151,5 +157,67 @@ def test_the_least_is_refused_with_how_long_it_takes(place, billed):
 
 def test_what_was_not_timed_is_left_to_be_said(place, monkeypatch):
     failed = Cost(12, 0, 0, 0.0, 0.0, "cpu", why_not="it fails")
-    monkeypatch.setattr(budget, "estimate", lambda *_: failed)
+    monkeypatch.setattr(budget, "estimate", lambda *_, **__: failed)
     assert within(place, 30).cost is failed
+
+
+@pytest.mark.slow
+def test_a_trial_asks_samples_of_the_pairs_and_says_what_all_of_them_take(
+    place, monkeypatch, tmp_path
+):
+    """Pairs do not become fewer with the texts: they were most of what a trial read."""
+    asked = Counter()
+    scores = TokenTexts.scores
+
+    def counting(self, predictor):
+        asked[len(self)] += self.scored.sum()
+        return scores(self, predictor)
+
+    monkeypatch.setattr(TokenTexts, "scores", counting)
+    pairs = CONTENT | {
+        "observables": [*CONTENT["observables"], {"kind": "minimal-pairs"}]
+    }
+    whole = estimate(pairs, place, 0)
+    of_all = asked.total()
+    asked.clear()
+    sampled = estimate(pairs, place, 0, sampled=True)
+    groups = 23
+    assert set(asked) == {2 * FEW * groups, 2 * MORE * groups}
+    assert asked.total() < of_all / 3
+    assert sampled.kept < sampled.at_one and whole.kept == whole.at_one
+    # Of all pairs nothing is there yet.
+    study = sampled.keep(tmp_path / "s")
+    to_do = {
+        entry.node: entry.key
+        for entry in study.plan(tmp_path / "s").entries
+        if entry.to_do
+    }
+    assert "minimal-pairs" in to_do and set(to_do) <= {"loss", "minimal-pairs"}
+    plan = study.plan(tmp_path / "s")
+    assert not plan.changes()
+    assert sum(e.to_do for e in plan.entries if e.node == "loss" and not e.run) < len(
+        STEPS
+    )
+
+
+def test_samples_have_some_of_each_group(tmp_path):
+    rows = [
+        {"right": f"it {verb}s {n}", "wrong": f"it {verb} {n}", "group": verb}
+        for verb in ("run", "see", "eat")
+        for n in range(20)
+    ]
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    pairs = make("minimal-pairs", examples=[str(file)])
+    (sample,) = samples_of([make("loss"), pairs], tmp_path / "samples")
+    assert sample.sizes == (3 * FEW, 3 * MORE, 60)
+    for observable, count in ((sample.few, FEW), (sample.more, MORE)):
+        examples, _ = observable.read()
+        assert Counter(e.group for e in examples) == dict.fromkeys(
+            ("run", "see", "eat"), count
+        )
+        assert Path(observable.examples[0]).stem == "pairs"
+    names = [o.name for o in with_samples([pairs, make("loss")], [sample])]
+    assert names == ["loss", "minimal-pairs-few", "minimal-pairs"]
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows[::5]))
+    assert samples_of([pairs], tmp_path / "samples") == []

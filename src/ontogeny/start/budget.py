@@ -17,11 +17,8 @@ from .fitting import FEW_CONTROLS
 
 FEWEST_STEPS = 8  # of fewer, most rows are open
 FEWEST_TEXTS = 20
-# Texts of the first trial: with all 541 texts of a model of 135 million parameters, the trial alone
-# took longer than its ten minutes.
-_TRIED = 60
 _ROUNDS = 6  # of other texts, each timed: what they take is not proportional to them
-_GROWTH = 4  # at most, from one trial to the next
+_GROWTH = 12  # at most, from one trial to the next
 _CLOSE = 1.2  # as many texts more may fit untried
 
 
@@ -67,11 +64,13 @@ def within(
     """
     whole = _texts_of(make_study(content, folder))
     fixed = "max_texts" not in content.get("inputs", {})
-    texts = whole if fixed else min(whole, _TRIED)
+    # With all 541 texts of a model of 135 million parameters, the trial alone took longer than its
+    # ten minutes.
+    texts = whole if fixed else min(whole, FEWEST_TEXTS)
     timed: list[_Timed] = []
     for _ in range(_ROUNDS):
         tried = content if texts == whole else _with_texts(content, texts)
-        cost = estimate(tried, folder, fetched)
+        cost = estimate(tried, folder, fetched, sampled=True)
         if cost.why_not:
             return Within(content, cost, [])
         timed.append(_Timed(tried, cost, workers(cost)))

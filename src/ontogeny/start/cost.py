@@ -8,7 +8,8 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
@@ -24,7 +25,7 @@ from ..store import read_cell
 from ..study import Plan, Study, make_study
 from ..study.cells.graph import StepCell
 from ..study.folder.controls import observed_of_controls
-from ..study.folder.layout import cell_path
+from ..study.folder.layout import cell_path, state_path
 from ..study.planning.dry_run import DryFailure
 from ..study.planning.probe import Probe
 from ..study.progress import Silent
@@ -33,6 +34,7 @@ from ..study.speaking import doubts
 from ..trajectory import Trajectory
 from ..trajectory.downloading import check_space, missing_bytes
 from ..words.formats import plural
+from .sampled import Sample, samples_of, with_samples
 
 MOST_BYTES = 2_000_000_000  # bytes that are fetched without asking
 MOST_SECONDS = 1800.0  # seconds that are computed without asking
@@ -63,6 +65,8 @@ class Cost:
         All of it with one worker, about.
     at_one
         What one checkpoint took.
+    kept
+        What of it is not computed again: all, but for examples of which samples were timed.
     why_not
         Why no checkpoint was timed; empty if one was.
     untimed
@@ -97,6 +101,7 @@ class Cost:
     texts: int = 0
     fewer: Callable[[int], Cost] | None = None
     keep: Callable[..., Study] | None = None
+    kept: float = 0.0
 
     def lines(self, workers: int = 1, free: float = math.inf) -> list[str]:
         """Return what is said before a study starts, where so many bytes of disk are `free`."""
@@ -182,10 +187,13 @@ def to_fetch(trajectory: Trajectory, bounded: bool = False) -> int:
     return needed
 
 
-def estimate(content: Mapping[str, Any], folder: Path, fetched: int) -> Cost:
+def estimate(
+    content: Mapping[str, Any], folder: Path, fetched: int, sampled: bool = False
+) -> Cost:
     """Return what a study costs, after computing one of its checkpoints into a temporary folder.
 
-    What was computed there is the study's, which `Cost.keep` puts into its folder.
+    What was computed there is the study's, which `Cost.keep` puts into its folder. Where examples
+    are `sampled`, as minimal pairs, those cells are none of it.
 
     Raises
     ------
@@ -201,11 +209,10 @@ def estimate(content: Mapping[str, Any], folder: Path, fetched: int) -> Cost:
     of_controls = count * min(int(controls.get("steps", 12)), steps)
     noise = min(int(content.get("options", {}).get("noise", _NOISE)), steps)
     made = count * all(checkpoint.source is None for checkpoint in study.trajectory)
-    cost = _timed(
-        study, fetched, (steps, of_controls, noise, 1 + count), made / (1 + count)
-    )
+    counts = (steps, of_controls, noise, 1 + count)
+    cost = _timed(study, fetched, counts, made / (1 + count), sampled)
     # The checkpoint is kept: of one model of 135M, 6 to 16 minutes were said where 2 were left.
-    seconds = cost.seconds - _SUMMARIES * cost.at_one
+    seconds = cost.seconds - _SUMMARIES * cost.kept
     texts = len(next(iter(study.inputs.values())))
     return replace(cost, seconds=seconds, texts=texts)
 
@@ -227,7 +234,13 @@ def time_left(study: Study, plan: Plan) -> Cost:
     )
 
 
-def _timed(study: Study, fetched: int, counts: tuple[int, ...], dropped: float) -> Cost:
+def _timed(
+    study: Study,
+    fetched: int,
+    counts: tuple[int, ...],
+    dropped: float,
+    sampled: bool = False,
+) -> Cost:
     """Return the cost of checkpoints of a run and of controls, as many as are counted.
 
     `counts` are those of the run, those of controls, those with noise floors, and the runs: each,
@@ -239,7 +252,7 @@ def _timed(study: Study, fetched: int, counts: tuple[int, ...], dropped: float) 
         probed = study.examination.bare() if here else None
         clock = time.perf_counter()
         worked = time.process_time()
-        watch = _one_checkpoint(study, probed)
+        watch = _one_checkpoint(study, probed, sampled)
         worked = time.process_time() - worked
         busy = worked / max(time.perf_counter() - clock, 1e-9)
         in_blocks = 0.0 if probed is None else _all_blocks(study, probed)
@@ -251,7 +264,7 @@ def _timed(study: Study, fetched: int, counts: tuple[int, ...], dropped: float) 
 
     def keep(place: Path, other: Study | None = None) -> Study:
         begun = other or study
-        begun.begin(place, watch.folder, watch.handed)
+        begun.begin(place, watch.computed(), watch.handed)
         return begun
 
     def priced(counts: Sequence[int], in_blocks: float) -> Cost:
@@ -286,12 +299,15 @@ def _timed(study: Study, fetched: int, counts: tuple[int, ...], dropped: float) 
             busy=busy,
             fewer=fewer,
             keep=keep,
+            kept=watch.kept,
         )
 
     return priced(counts, in_blocks)
 
 
-def _one_checkpoint(study: Study, probed: Probe | None) -> _Watch:
+def _one_checkpoint(
+    study: Study, probed: Probe | None, sampled: bool = False
+) -> _Watch:
     """Return what one checkpoint took, and how many bytes were written for it.
 
     It is computed as the study will, beside the same reference; without noise floors if there is
@@ -306,12 +322,15 @@ def _one_checkpoint(study: Study, probed: Probe | None) -> _Watch:
     of_step = study.trajectory.select(steps=sorted({step, reference}))
     # An earlier reference is computed first: with noise floors (1: of the first step), as it will.
     noise = int(reference < step) if bare and settings.noise_steps else 5 * (not bare)
-    timed = study.over(
-        of_step, reference=reference, noise=noise, controls=0, control_runs=()
-    )
-    handed = timed.hand_on()
-    watch = _watched(timed, f"{study.trajectory.unit} {step}", not bare, probed)
+    options = {"reference": reference, "noise": noise, "controls": 0}
+    with tempfile.TemporaryDirectory() as place:
+        samples = samples_of(study.observables, Path(place)) if sampled else []
+        observables = with_samples(study.observables, samples)
+        timed = study.over(of_step, observables, control_runs=(), **options)
+        handed = timed.hand_on()
+        watch = _watched(timed, f"{study.trajectory.unit} {step}", not bare, probed)
     watch.handed = handed
+    watch.extend(samples)
     return watch
 
 
@@ -358,8 +377,29 @@ class _Watch(Silent):
         self.handed: Handed | None = None
         self.before = self.step = self.late = self.of_run = 0.0
         self._of_run = frozenset(of_run)
+        self.kept = 0.0
+        self._taken: dict[str, float] = defaultdict(float)
+        self._sampled: list[str] = []
         self.written_before = self.written = self.references = self._size = 0
         self._label = label
+
+    def extend(self, samples: Sequence[Sample]) -> None:
+        """Count all examples where samples were timed."""
+        self.kept = self.step
+        for sample in samples:
+            few = self._taken[sample.few.name]
+            more = self._taken[sample.more.name]
+            self.kept -= few + more
+            self.step += sample.seconds(few, more) - few - more
+            self._sampled += [sample.few.name, sample.more.name]
+
+    def computed(self) -> Path:
+        """Return the folder with what was computed, without what is of samples."""
+        for name in self._sampled:
+            state_path(self.folder, name).unlink(missing_ok=True)
+            cells = cell_path(self.folder, name, "any").parent
+            shutil.rmtree(cells, ignore_errors=True)
+        return self.folder
 
     def failing(self, study: Study) -> list[str]:
         """Return how observables failed at the checkpoint, which they may do at others too."""
@@ -389,7 +429,9 @@ class _Watch(Silent):
             cells and not self._label
         ):
             self.step = self.step + seconds
-            self.of_run += self._taken(time.time() - seconds)
+            for name, taken in self._each(time.time() - seconds):
+                self._taken[name] += taken
+                self.of_run += taken * (name in self._of_run)
             self.late = seconds
             self.written += written
             if label != f"reading {self._label}":
@@ -399,8 +441,8 @@ class _Watch(Silent):
             self.written_before += written
             self.references = _bytes_of(self.folder.glob("states/reference-*"))
 
-    def _taken(self, begin: float) -> float:
-        """Return what the cells of `_of_run` took that were written since then.
+    def _each(self, begin: float) -> Iterator[tuple[str, float]]:
+        """Give the node of each cell that was written since then, and what it took.
 
         Each is written when it is computed. What the first one took is not known: before it the
         checkpoint is read for all.
@@ -408,7 +450,7 @@ class _Watch(Silent):
         cells = self.folder.glob("cells/*/*.safetensors")
         written = sorted((cell.stat().st_mtime, cell.parent.name) for cell in cells)
         pairs = pairwise(pair for pair in written if pair[0] >= begin)
-        return sum(t - before for (before, _), (t, n) in pairs if n in self._of_run)
+        yield from ((node, after - before) for (before, _), (after, node) in pairs)
 
 
 def _bytes_of(paths: Iterable[Path]) -> int:
