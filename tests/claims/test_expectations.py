@@ -86,7 +86,14 @@ def test_what_is_open_may_be_let_pass_and_what_was_not_tested_may_not():
             "\n# nothing\n no",
             "line 3 of the expectations must begin with what happened",
         ),
-        ("learned loss by soon", "number after above, below or by; got 'soon'"),
+        ("learned loss by soon", "number after above, below or by, .*got 'soon'"),
+        *(
+            (f"learned loss below {word}", f"got '{word}'")
+            for word in ("4,5", "4_5", "1,00", "nan", "inf", "٤")
+        ),
+        ("learned loss below 5 below 3", "'below' once; got 'learned loss below 5 b"),
+        ("no learned loss by 10", "'no', which allows no above, below or by"),
+        ("no born below 3", "'no', which allows no above, below or by"),
         ("# nothing", "at least one line"),
     ],
 )
@@ -100,12 +107,20 @@ def test_a_subject_that_nothing_measured_is_refused_with_the_nearest():
         failures(CLAIMS, parse("learned los"))
 
 
+@pytest.mark.parametrize(
+    ("word", "number"),
+    [("12,000", 12000), ("1,234.5", 1234.5), ("1e3", 1000), (".25", 0.25), ("-3", -3)],
+)
+def test_numbers_are_read_as_they_are_written(word, number):
+    assert parse(f"learned loss above {word}")[0].above == number
+
+
 def test_every_kind_can_be_expected():
     assert [parse(word)[0].kind for word in KINDS] == list(Kind)
 
 
 def test_a_bound_without_its_number_is_refused_as_such():
     with pytest.raises(
-        ArgumentError, match="a number after above, below or by; got 'noth"
+        ArgumentError, match="a number after above, below or by, .*got 'noth"
     ):
         parse("changed entropy above")

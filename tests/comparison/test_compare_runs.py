@@ -54,6 +54,20 @@ def test_equal_steps_stand_together_and_others_are_gaps():
     assert np.isfinite(mean).values.tolist() == [True, False, False, False, True]
 
 
+@pytest.mark.parametrize("more", [{}, {"align": "tokens", "tokens_per_step": 1000}])
+def test_an_epoch_of_one_run_never_stands_beside_a_step_of_another(more):
+    runs = {"a": run(20, 0), "b": run(20, 1)}
+    runs["b"].attrs["clock"] = "training epoch"
+    with pytest.raises(
+        ArgumentError, match="training step in 'a'; training epoch in 'b'.* one another"
+    ):
+        og.compare(runs, **more)
+    rates = {"a": 1000, "b": 2000}
+    tree = og.compare(runs, align="tokens", tokens_per_step=rates)
+    assert tree["loss"].loss.step.values[-1] == 2000 * STEPS[-1]
+    assert og.compare(runs, align="loss").attrs["align"] == "loss"
+
+
 def test_tokens_take_the_place_of_steps():
     runs = {"small": run(20, 0), "large": run(10, 1, steps=STEPS[:9])}
     tree = og.compare(
@@ -374,6 +388,20 @@ def test_an_objective_left_to_the_class_is_the_one_that_the_class_shows():
             og.compare({"left": left, "other": other})
     unknown = of_model(1, "Unknown", "auto")
     og.compare({"one": unknown, "other": of_model(2, "Unknown", "auto")})
+
+
+def test_other_lengths_are_not_called_another_tokenizer():
+    def cut(tokens, **at):
+        entry = {"name": "text", "texts": 40, "texts_digest": "t", "vocabulary": 50}
+        entry |= {"tokens": tokens, "fingerprint": str(tokens), **at}
+        return run(20, tokens, inputs=json.dumps([entry]))
+
+    one = cut(2560, cut_at=64)
+    for other, words in ((cut(640, cut_at=16), "16 tokens"), (cut(3000), "whole")):
+        with pytest.raises(ArgumentError, match="cut at other lengths") as refused:
+            og.compare({"a": one, "b": other})
+        assert f"64 tokens in 'a'; {words} in 'b'" in str(refused.value)
+        assert "tokenizer" not in str(refused.value)
 
 
 def test_what_differs_is_refused_by_name_and_marked_where_allowed():

@@ -313,6 +313,26 @@ def test_controls_of_each_run_are_counted_with_it():
     assert sentence.count("control runs") == 1 and "(control runs 0–1) are" in sentence
 
 
+def test_controls_of_a_longer_run_count_no_later_than_the_end_of_the_shortest():
+    runs = of_runs([0, 2])
+    steps = made.STEPS[:6]
+    long = runs["full"]["token-losses"].to_dataset()
+    losses = np.full((1, *long.token_loss.shape), np.nan)
+    losses[:, 5:] = np.where(long.token_loss.notnull().values[0], 1.0, np.nan)
+    losses[:, 5] += 4  # predicted by the control only after the other run has ended
+    control = (("run", "step", "text", "place"), losses)
+    long = long.assign_coords(run=["walk 0"]).assign(token_loss_control=control)
+    runs["full"]["token-losses"] = xr.DataTree(long)
+    parts = {
+        name: runs["LoRA"][name].to_dataset().isel(step=slice(len(steps)))
+        for name in ("loss", "token-losses")
+    }
+    runs["LoRA"] = made.tree(parts, steps=steps)
+    sentence = read_dated(read_content(compare(runs))).sentence
+    assert sentence.startswith(f"By step {steps[-1]}, of ")
+    assert "(control runs 0)" in sentence
+
+
 def test_tokens_of_one_model_are_coloured_by_their_gain_over_bigrams():
     _, tree = one_model()
     found = read_beyond_bigrams(read_content(tree))

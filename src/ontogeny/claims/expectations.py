@@ -9,6 +9,7 @@ no damaged
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,10 @@ from .vocabulary import Certainty, Kind
 
 KINDS = {kind.value.replace(" ", "-"): kind for kind in Kind}
 _BOUNDS = ("above", "below", "by")
+_NUMBER = re.compile(
+    r"[+-]?(\d{1,3}(,\d{3})+(\.\d*)?|\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,3})?",
+    re.ASCII | re.I,
+)
 
 
 @dataclass(frozen=True)
@@ -113,21 +118,31 @@ def _parsed(number: int, words: list[str]) -> Expectation:
     bounds: dict[str, float] = {}
     subject = rest[1:]
     while len(subject) > 1 and subject[-2] in _BOUNDS:
-        bounds[subject[-2]] = _number(number, line, subject[-1])
+        bound = subject[-2]
+        if bound in bounds:
+            raise ArgumentError(
+                f"line {number} of the expectations must give {bound!r} once; got {line!r}."
+            )
+        bounds[bound] = _number(number, line, subject[-1])
         subject = subject[:-2]
     if subject and subject[-1] in _BOUNDS:
         _number(number, line, "nothing")
+    if absent and bounds:
+        raise ArgumentError(
+            f"line {number} of the expectations begins with 'no', which allows no above, below or "
+            f"by: no such claim may be sure, whatever its numbers; got {line!r}."
+        )
     return Expectation(line, KINDS[rest[0]], " ".join(subject), absent, **bounds)
 
 
 def _number(number: int, line: str, word: str) -> float:
-    try:
-        return float(word.replace(",", ""))
-    except ValueError:
+    """Return a number; commas stand between thousands only, as "4,5" is 4.5 to others."""
+    if not _NUMBER.fullmatch(word):
         raise ArgumentError(
-            f"line {number} of the expectations must hold a number after above, below or by; "
-            f"got {word!r} in {line!r}."
-        ) from None
+            f"line {number} of the expectations must hold a number after above, below or by, as "
+            f"0.25, 1e4 or 12,000; got {word!r} in {line!r}."
+        )
+    return float(word.replace(",", ""))
 
 
 def failures(

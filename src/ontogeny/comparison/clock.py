@@ -243,10 +243,26 @@ def make_clock(
         raise ArgumentError(
             f'tokens_per_step is used with align="tokens"; got align={align!r}.'
         )
+    of_all = isinstance(tokens_per_step, int | float)
+    if align == "step" or of_all:
+        _check_counted(runs, align)
     if align == "tokens":
         tokens = {run.name: _tokens(run, tokens_per_step) for run in runs}
         return TokenClock(tokens, voice=voice)
     return _loss_clock(runs, voice) if align == "loss" else Clock(voice=voice)
+
+
+def _check_counted(runs: Sequence[Run], align: str) -> None:
+    """Refuse runs that count different things: epoch 3 of one is not step 3 of another."""
+    counted = {run.name: run.clock for run in runs}
+    if len(set(counted.values())) == 1:
+        return
+    listed = "; ".join(f"{clock} in {name!r}" for name, clock in counted.items())
+    raise ArgumentError(
+        f"the runs count different things: {listed}. align={align!r} would put them beside one "
+        'another; use align="loss", or align="tokens" with tokens_per_step of each, as '
+        '{"run": number}.'
+    )
 
 
 def _tokens(run: Run, rates: float | Mapping[str, float] | None) -> np.ndarray:

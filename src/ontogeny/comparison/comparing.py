@@ -155,7 +155,7 @@ def compare(
 
 def _voice_of(runs: Sequence[Run]) -> Voice:
     """Return what all runs count, steps where they count different things, and what a token is."""
-    clock, *more = {str(run.tree.attrs.get("clock") or STEPS) for run in runs}
+    clock, *more = {run.clock for run in runs}
     return Voice.of(STEPS if more else clock, _inputs(runs))
 
 

@@ -94,6 +94,15 @@ def _of_inputs(runs: Sequence[Run]) -> Differences:
             if None not in sizes and len(set(sizes)) > 1:
                 what = _listed(runs, [f"{size:,} ids" for size in sizes])
                 yield "tokenizers", f"The runs have different tokenizers: {what}."
+        elif _alike(texts, "vocabulary") and not _alike(texts, "cut_at"):
+            ends = [entry.get("cut_at") for entry in texts]
+            what = _listed(
+                runs, [f"{end:,} tokens" if end else "whole" for end in ends]
+            )
+            yield (
+                "inputs",
+                f"The runs read the same texts {name!r}, cut at other lengths: {what}.",
+            )
         elif _alike(texts, "tokens") and _alike(texts, "vocabulary"):
             other = "labels, documents or ids"
             yield "inputs", f"The runs read the same texts {name!r} with other {other}."

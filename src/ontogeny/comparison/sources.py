@@ -17,6 +17,7 @@ from ..study import Study, open_study
 from ..trees import as_tree
 from ..words.levels import Levels
 from ..words.nodes import attribute
+from ..words.voice import STEPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,11 @@ class Run:
             if "step" in node.coords:
                 steps.update(map(int, np.atleast_1d(node["step"].values)))
         return np.array(sorted(steps))
+
+    @property
+    def clock(self) -> str:
+        """What its steps count, in words."""
+        return str(self.tree.attrs.get("clock") or STEPS)
 
     @cached_property
     def controlled(self) -> bool:

@@ -209,7 +209,8 @@ class Described(Sampled):
     def source_of_tokens(self) -> dict[str, Any]:
         """What tells other texts from another tokenizer, as far as it is known.
 
-        ``texts_digest``, a hex digest of the texts, and ``vocabulary``, the number of ids.
+        ``texts_digest``, a hex digest of the texts, ``cut_at``, the tokens that texts were cut at,
+        and ``vocabulary``, the number of ids.
 
         Examples
         --------
@@ -221,6 +222,8 @@ class Described(Sampled):
         if self.texts is not None:
             text = json.dumps(self.texts).encode()
             fields["texts_digest"] = hashlib.blake2b(text, digest_size=16).hexdigest()
+        if self.truncated:
+            fields["cut_at"] = int(self.lengths.max())
         if self.vocab_size is not None:
             fields["vocabulary"] = self.vocab_size
         return fields

@@ -230,7 +230,7 @@ class TokenDates:
         return np.isfinite(self.shown.values("token_leads_from"))
 
     def in_controls(self) -> list[int]:
-        """Return how many tokens each control run predicts at its last step.
+        """Return how many tokens each control run predicts at the last of its steps that counts.
 
         It is read at a few steps, so that "for good" has no meaning there, and no more are.
         """
@@ -252,7 +252,7 @@ class TokenDates:
         there = self.predicted[self.rows]
         for run, losses in zip(data["run"].values, every, strict=True):
             read = np.isfinite(losses[:, self.rows][:, there]).all(axis=1)
-            read &= self.steps > 0
+            read &= (self.steps > 0) & (self.steps <= self.until)
             if read.any():
                 yield plain_text(run), read, losses
 
