@@ -19,7 +19,7 @@ from ontogeny.features.labelled.permuted_labels import (
 )
 from ontogeny.figures import Section
 from ontogeny.observables import LabelAccuracy
-from ontogeny.observables.base import dataset
+from ontogeny.observables.variables import dataset
 from ontogeny.quantities import Measured
 from ontogeny.start import Wishes, propose
 from ontogeny.summary import with_verdicts

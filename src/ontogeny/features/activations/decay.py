@@ -13,10 +13,10 @@ from ...distances.features import squared_distances
 from ...figures import Section
 from ...needs import Need
 from ...needs.derived import Reference
-from ...observables.base import by_layer
 from ...observables.catalogued import SOME_LAYERS, PresetEntry
 from ...observables.of_activations import OfSampledActivations
 from ...observables.rotations import Rotations
+from ...observables.variables import by_layer
 from ...quantities import Measured, Quantity
 from ...units import Units
 

@@ -12,8 +12,9 @@ import xarray as xr
 from ...claims import Beside, Certainty, Claim, Reason, Subject, measurement
 from ...figures import Heatmap, Section
 from ...needs import Need
-from ...observables.base import Observable, by_layer
+from ...observables.base import Observable
 from ...observables.catalogued import ModelFacts, PresetEntry
+from ...observables.variables import by_layer
 from ...quantities import Measured, Quantity
 from ...trees import Nodes
 from ...words.one_model import is_one_model

@@ -16,10 +16,11 @@ from ...figures import Band, Figure, NullComparison, Section
 from ...needs import Need
 from ...needs.predictions import Reduced
 from ...observables.arguments import check_node
-from ...observables.base import Observable, dataset
+from ...observables.base import Observable
 from ...observables.catalogued import DISTRIBUTIONS, ModelFacts, PresetEntry
 from ...observables.crossing import crossing
 from ...observables.of_predictions import OfPredictions
+from ...observables.variables import dataset
 from ...quantities import Measured, Quantity
 from ...trees import Nodes
 from ...words.one_model import is_one_model
