@@ -40,7 +40,7 @@ MAY = {
     "words/learned_concepts.py": "the catalogue of concepts beyond the token",
     "words/catalogue.py": "the catalogue itself",
     "words/measured.py": "the catalogue of numbers",
-    "words/rows.py": NAMES,
+    "words/row_variables.py": NAMES,
     "claims/table.py": NAMES,
     "claims/vocabulary.py": "the closed list of kinds",
     "cli/claims.py": "help of an option",
