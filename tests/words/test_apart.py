@@ -40,6 +40,7 @@ MAY = {
     "words/learned_concepts.py": "the catalogue of concepts beyond the token",
     "words/catalogue.py": "the catalogue itself",
     "words/measured.py": "the catalogue of numbers",
+    "words/page_catalogue.py": "the catalogue of headings and tables",
     "words/row_variables.py": NAMES,
     "claims/table.py": NAMES,
     "claims/vocabulary.py": "the closed list of kinds",

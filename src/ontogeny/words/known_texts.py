@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..claims import Certainty, Claim, Kind
-from .catalogue import HEADINGS
+from .page_catalogue import HEADINGS
 from .phrases import Names, Phrases, Said
 from .sentences import said
 from .voice import Voice

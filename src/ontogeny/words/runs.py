@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from ..claims import Certainty, Claim, Kind
 from ..trees import MergedResult
-from .catalogue import HEADINGS, MOST_WORDS
 from .content import Content, read_content
 from .formats import joined, sentence_start
+from .page_catalogue import HEADINGS, MOST_WORDS
 from .phrases import Names, Phrases, Said
 from .sentences import OF_ROWS, place_of, said, standing_claims
 from .voice import Voice

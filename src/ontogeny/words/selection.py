@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..claims import Certainty, Claim, Kind, Reason, Reference
-from .catalogue import HEADINGS
 from .content import Content
 from .formats import plural
+from .page_catalogue import HEADINGS
 from .phrases import Phrases, Said
 from .sentences import OF_ROWS, said, standing_claims
 

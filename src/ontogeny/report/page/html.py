@@ -17,10 +17,10 @@ from markupsafe import Markup, escape
 
 from ...words.abilities import abilities_of, has_abilities
 from ...words.basis import basis
-from ...words.catalogue import PAGE
 from ...words.content import Content
 from ...words.formats import joined, p_value, plain_text, plural, step_text
 from ...words.nodes import Node
+from ...words.page_catalogue import PAGE
 from ...words.phrases import Said
 from ...words.row_words import (
     control_half_steps,
