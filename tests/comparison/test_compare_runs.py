@@ -18,10 +18,10 @@ from ontogeny.trees import as_tree
 from ontogeny.words.content import read_content
 from ontogeny.words.formats import fine_step
 from ontogeny.words.page_claims import claims_of_result
-from ontogeny.words.phrases import Names
 from ontogeny.words.row_words import standing_of
 from ontogeny.words.runs import heading_of_runs, sentences_of_runs
 from ontogeny.words.sentences import sentences
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import OF_STEPS
 
 

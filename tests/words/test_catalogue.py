@@ -18,8 +18,9 @@ from ontogeny.words.catalogue import (
     STANDINGS,
 )
 from ontogeny.words.page_catalogue import HEADINGS
-from ontogeny.words.phrases import Names, Phrases
+from ontogeny.words.phrases import Phrases
 from ontogeny.words.sentences import said
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import Voice
 
 CLOCKS = ("training step", "training epoch", "training tokens", "training checkpoint")

@@ -11,7 +11,7 @@ from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.words.content import read_content
 from ontogeny.words.known_texts import heading_of_sets, sentences_of_sets
 from ontogeny.words.page_catalogue import MOST_WORDS
-from ontogeny.words.phrases import Names
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import Voice
 
 

@@ -27,8 +27,8 @@ from .levels import Levels
 from .nodes import Node, as_mapping, attribute, layer_paths, read_nodes
 from .page_catalogue import HELD_OUT, LOSS
 from .page_claims import claims_of_result
-from .phrases import Names
 from .rows import Row
+from .subjects import Names
 from .voice import OF_STEPS, Voice
 
 

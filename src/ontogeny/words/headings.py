@@ -12,9 +12,9 @@ from ..claims.places import PLACE_LOSS, answered, learned_places
 from .formats import first_of, joined, plural, sentence_start
 from .known_texts import heading_of_sets
 from .page_catalogue import MOST_WORDS
-from .phrases import Said
 from .selection import LINES, MOVED, NAMED, ONLY, Selection, counted
 from .sentences import reproduced
+from .statements import Said
 
 
 class Headings(Selection):

@@ -12,10 +12,10 @@ from .formats import count, plain_text, plural
 from .nodes import Node
 from .one_model import is_one_model
 from .page_catalogue import HEADINGS
-from .phrases import Said
 from .runs import control_words, sentences_of_runs
 from .selection import counted
 from .sentences import OF_ROWS, reproduced, sentences, standing_claims
+from .statements import Said
 
 
 def claims_of_node(content: Content, node: Node) -> list[Claim]:

@@ -8,8 +8,9 @@ from ..claims import Certainty, Claim, Kind, Reason, Reference
 from .content import Content
 from .formats import plural
 from .page_catalogue import HEADINGS
-from .phrases import Phrases, Said
+from .phrases import Phrases
 from .sentences import OF_ROWS, said, standing_claims
+from .statements import Said
 
 NAMED = 2  # of several alike, so many are named
 # No learning moved the loss.

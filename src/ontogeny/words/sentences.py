@@ -21,7 +21,9 @@ from .catalogue import (
 from .formats import plural, sentence_start
 from .measured_phrases import can_fill
 from .page_catalogue import HEADINGS
-from .phrases import Names, Phrases, Said
+from .phrases import Phrases
+from .statements import Said
+from .subjects import Names
 from .voice import Voice
 
 # Claims on the rows of a chart, the strongest first.

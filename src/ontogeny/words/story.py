@@ -17,9 +17,9 @@ from .headings import Headings
 from .known_texts import OF_SETS, sentences_of_sets
 from .labels import truncate
 from .page_catalogue import BY_CHANCE, CONTROLS, LOSS, NO_LOSS
-from .phrases import Said
 from .selection import LINES, MOVED, NAMED, ONLY, counted
 from .sentences import OF_ROWS, left_of, standing_claims
+from .statements import Said
 
 _LONGEST = 60  # characters of an example on the first screen
 _OF_MODEL = tuple(LINES.values())

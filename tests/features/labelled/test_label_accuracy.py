@@ -26,8 +26,8 @@ from ontogeny.summary import with_verdicts
 from ontogeny.summary.controls import with_controls
 from ontogeny.summary.summarise import summarise
 from ontogeny.tasks import train_tokenizer
-from ontogeny.words.phrases import Names
 from ontogeny.words.sentences import said
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import Voice
 
 RNG = np.random.default_rng(0)

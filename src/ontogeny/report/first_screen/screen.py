@@ -10,9 +10,9 @@ from ...words.basis import unseen_start
 from ...words.content import Content
 from ...words.landmarks import LossCurve, read_loss
 from ...words.page_catalogue import LOSS
-from ...words.phrases import Said
 from ...words.runs import heading_of_runs, sentences_of_runs
 from ...words.sentences import OF_ROWS
+from ...words.statements import Said
 from ...words.story import Line, Story, line_of
 from ..concepts.appeared import appeared
 from ..concepts.lives import Concepts
