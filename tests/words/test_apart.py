@@ -193,9 +193,9 @@ MAY_READ = {
     "summary/noise.py": "names of refits, as cells have them",
     "words/headings.py": KEYS,
     "words/names.py": "units that are those of another variable, as declared",
-    "words/phrases.py": KEYS,
     "words/runs.py": KEYS,
     "words/story.py": KEYS,
+    "words/subjects.py": KEYS,
 }
 
 
