@@ -18,8 +18,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from ..code_files import LIBRARY
-from .definitions import EFFECTS, Import, Source
 from .modules import Modules, digest_of, file_of, is_package, name_of, parents
+from .source import EFFECTS, Import, Source
 
 # Classes of the standard library that call no method of those that inherit from them.
 _QUIET = ("abc", "builtins", "collections", "dataclasses", "typing")
