@@ -57,8 +57,7 @@ SENTENCES: dict[Kind, dict[Certainty, str]] = {
         SURE: "{Subject} {verb}{where} beyond controls, {ends}{controls}{half}.",
         AS_CONTROLS: "{Subject} {verb}{where} as control runs do, {ends}{controls}.",
         OPEN: "{Subject} {verb}{where}, {ends}{controls}; beyond controls is open: {reason}.",
-        NOT_TESTED: "{Subject} {verb}{where}, {ends}; that is not tested against "
-        "controls{half}.",
+        NOT_TESTED: "{Subject} {verb}{where}, {ends}; that is not tested against controls{half}.",
     },
     Kind.CHANGED: {
         SURE: "{Subject} {verb}{where}, {ends}{half}.",

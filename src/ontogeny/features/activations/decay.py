@@ -72,13 +72,11 @@ class ActivationDecay(OfSampledActivations):
     section = Section(
         title="Activation decay",
         definition="How far the activations of a layer still are from those of the reference "
-        "{checkpoint}, "
-        "on the same tokens.",
+        "{checkpoint}, on the same tokens.",
         symbol="sₜ = ‖Aₜ − A_ref‖_F",
         null="0 at the reference {checkpoint} by definition, which is left out of the verdict. "
-        "Intervals: "
-        "resampling texts. A rotation of the whole feature space is no development; it is removed "
-        "by the best orthogonal map.",
+        "Intervals: resampling texts. A rotation of the whole feature space is no development; it "
+        "is removed by the best orthogonal map.",
         care="Relative values divide by √(‖Aₜ‖² + ‖A_ref‖²): two unrelated sets of activations "
         "give about 1. With fewer tokens than features the best rotation fits too well.",
         source="Bernas 2025, sec. 5.4, Figs 6-7",

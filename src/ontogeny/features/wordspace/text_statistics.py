@@ -149,11 +149,10 @@ class TextStatistics(OfPredictions):
         "around it, for classes from coarse to fine; and from when on it has half of what it gains "
         "in the end.",
         null="The same classes with words in the place of others about as frequent.",
-        care="The halves are of each statistic's own last value, so the {checkpoint}s say "
-        "nothing of how "
-        "much was learned. A model that learns nothing of a class has no {checkpoint}. Singular "
-        "axes "
-        "hardly matter: other directions in the same few concepts give classes as good.",
+        care="The halves are of each statistic's own last value, so the {checkpoint}s say nothing "
+        "of how much was learned. A model that learns nothing of a class has no {checkpoint}. "
+        "Singular axes hardly matter: other directions in the same few concepts give classes as "
+        "good.",
         source="Zhao and Thrampoulidis 2025, Def. 1; Belrose et al. 2024",
     )
 
@@ -288,10 +287,9 @@ class TextStatistics(OfPredictions):
                         "random classes as frequent",
                     )
                 ],
-                caption="{Checkpoint} from which on half of the last gain is there; whiskers: 95 "
-                "% over "
-                "texts, and at least the {checkpoint}s on both sides. Rows without a dot are not "
-                "reached.",
+                caption="{Checkpoint} from which on half of the last gain is there; whiskers: 95 % "
+                "over texts, and at least the {checkpoint}s on both sides. Rows without a dot are "
+                "not reached.",
             )
         ]
 
