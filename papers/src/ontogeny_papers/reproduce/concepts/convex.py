@@ -113,7 +113,7 @@ class ConvexRecipe(ConceptRecipe):
             materials,
         )
         numbers = [ends_of(run) for run in runs]
-        return Findings(judge(numbers), {"objective": _view(runs)}, numbers=(numbers,))
+        return Findings({"objective": _view(runs)}, (numbers,))
 
     def _activations(
         self, folder: Path, size: ConceptSize, materials: Materials

@@ -107,9 +107,7 @@ def measure_contexts(size: ContextsSize, materials: Materials) -> Findings:
     )
     first = next(iter(runs.values()))
     numbers = (list(agreement.values()), lifts, list(size.dims))
-    return Findings(
-        judge_contexts(*numbers), {"groupings": view, **first}, numbers=numbers
-    )
+    return Findings({"groupings": view, **first}, numbers)
 
 
 def _measured(

@@ -105,9 +105,7 @@ def measure_pretrained(size: PretrainedSize, materials: Materials) -> Findings:
     )
     first = next(iter(runs.values()))
     numbers = (list(scores.values()), list(size.dims))
-    return Findings(
-        judge_pretrained(*numbers), {"groupings": view, **first}, numbers=numbers
-    )
+    return Findings({"groupings": view, **first}, numbers)
 
 
 def _measured(
