@@ -11,8 +11,8 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from ..arrays import to_numpy
-from ..errors import ArgumentError, NonFiniteError, check_whole
+from ..arrays import check_finite, to_numpy
+from ..errors import ArgumentError, check_whole
 from .norms import DensePart, NormPart
 
 QUANTILE = 0.95  # of random directions
@@ -63,10 +63,7 @@ class Readout:
                 f"directions must have the shape (r, {self.width}), the width of the stream; got "
                 f"{rows.shape}."
             )
-        if not np.isfinite(rows).all():
-            raise NonFiniteError(
-                "directions must be finite; they hold NaN or infinity."
-            )
+        check_finite("directions", rows)
         with torch.no_grad():
             vectors = torch.as_tensor(
                 rows, dtype=torch.float32, device=self.unembedding.device
