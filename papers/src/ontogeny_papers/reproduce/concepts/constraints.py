@@ -13,18 +13,17 @@ ALPHA = 0.5  # of dictionary learning
 
 @dataclass(frozen=True)
 class Fit:
-    """A solution: codes (n, r), dictionary (m, r), coefficients of convex NMF, the data (n, m)."""
+    """A solution: codes (n, r), dictionary (m, r), and coefficients of convex NMF."""
 
     U: np.ndarray
     W: np.ndarray
-    A: np.ndarray
     H: np.ndarray | None = None
 
     def mapped(self, R: np.ndarray) -> Fit:
         """Return the solution with U R and W R⁻ᵀ, which has the same product."""
         inverse = np.linalg.inv(R)
         H = None if self.H is None else inverse @ self.H
-        return Fit(self.U @ R, self.W @ inverse.T, self.A, H)
+        return Fit(self.U @ R, self.W @ inverse.T, H)
 
 
 def _diagonal(G: np.ndarray) -> bool:

@@ -27,7 +27,6 @@ _ALIKE = 0.1  # of the distance of unrelated dictionaries
 RELATIONS = ("permutation", "scaling", "sign", "rotation", "mixture")
 """Definitions 31 to 34, and of Definition 54 the maps without negative entries."""
 _OPTIONS: dict[str, dict[str, Any]] = {"dictionary": {"alpha": ALPHA}}
-_NONNEGATIVE = ("nmf",)
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def _planted(name: str, seed: int) -> np.ndarray:
     U = rng.exponential(size=used.shape) * used * np.linspace(2, 1, _CONCEPTS)
     W = rng.standard_normal((_FEATURES, _CONCEPTS))
     noise = 0.05 * rng.standard_normal((_ROWS, _FEATURES))
-    if name in _NONNEGATIVE:
+    if name == "nmf":
         return np.asarray(
             U @ (np.abs(W) * (rng.random(W.shape) < 0.5)).T + np.abs(noise)
         )
@@ -113,14 +112,14 @@ def _fitted(name: str, A: np.ndarray, seed: int) -> Fit:
     U = np.asarray(estimator.fit_transform(A), dtype=np.float64)
     W = np.asarray(estimator.components_, dtype=np.float64).T
     H = getattr(estimator, "coefficients_", None)
-    return Fit(U, W, A, None if H is None else np.asarray(H, dtype=np.float64))
+    return Fit(U, W, None if H is None else np.asarray(H, dtype=np.float64))
 
 
 def _repeated(rng: np.random.Generator) -> float:
     """Return in what share of draws rotations keep an SVD with equal singular values."""
     U = np.linalg.qr(rng.standard_normal((_ROWS, _CONCEPTS)))[0]
     W = np.linalg.qr(rng.standard_normal((_FEATURES, _CONCEPTS)))[0]
-    fit = Fit(U, W, U @ W.T)
+    fit = Fit(U, W)
     maps = [_draw("rotation", _CONCEPTS, rng) for _ in range(_DRAWS)]
     return float(np.mean([kept("svd", fit, R) for R in maps]))
 
