@@ -31,7 +31,7 @@ from ontogeny.capture.logits import logits_of
 from ontogeny.capture.reading import read
 from ontogeny.features.labelled.permuted_labels import exchanged, with_exchanged_labels
 from ontogeny.figures import Section
-from ontogeny.observables.base import dataset
+from ontogeny.observables.variables import dataset
 from ontogeny.quantities import Measured as OneMeasured
 from ontogeny.quantities import Quantity
 from ontogeny.summary import with_verdicts

@@ -9,16 +9,10 @@ import torch
 from helpers.family_models import LAYERS, NAMES, VOCABULARY, WIDTH, build, inputs_of
 from ontogeny import Inputs
 from ontogeny.capture import match_layers, modules_read, read
-from ontogeny.capture.layer_readout import (
-    Readout,
-    _strongest,
-    readout,
-    readouts,
-    why_no_readout,
-    written,
-)
+from ontogeny.capture.layer_readout import readout, readouts, why_no_readout
 from ontogeny.capture.reading import sources
 from ontogeny.capture.sites import split_label
+from ontogeny.capture.vocabulary_map import Readout, _strongest, written
 from ontogeny.errors import ArgumentError, LayerMatchError, NonFiniteError
 from ontogeny.needs import Readouts
 

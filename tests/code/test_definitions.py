@@ -2,7 +2,7 @@
 
 import pytest
 
-from ontogeny.code.definitions import EFFECTS, read_source
+from ontogeny.code.source import EFFECTS, read_source
 
 BEFORE = '''
 """A module."""

@@ -18,10 +18,10 @@ from ontogeny.trees import as_tree
 from ontogeny.words.content import read_content
 from ontogeny.words.formats import fine_step
 from ontogeny.words.page_claims import claims_of_result
-from ontogeny.words.phrases import Names
 from ontogeny.words.row_words import standing_of
 from ontogeny.words.runs import heading_of_runs, sentences_of_runs
 from ontogeny.words.sentences import sentences
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import OF_STEPS
 
 
@@ -59,7 +59,8 @@ def test_an_epoch_of_one_run_never_stands_beside_a_step_of_another(more):
     runs = {"a": run(20, 0), "b": run(20, 1)}
     runs["b"].attrs["clock"] = "training epoch"
     with pytest.raises(
-        ArgumentError, match="training step in 'a'; training epoch in 'b'.* one another"
+        ArgumentError,
+        match=r"training step in 'a'; training epoch in 'b'.* one another",
     ):
         og.compare(runs, **more)
     rates = {"a": 1000, "b": 2000}

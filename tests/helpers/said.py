@@ -1,7 +1,7 @@
 """What an observable says of its node, in the words of the catalogue."""
 
-from ontogeny.words.phrases import Names
 from ontogeny.words.sentences import sentences
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import OF_STEPS
 
 

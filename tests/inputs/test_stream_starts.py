@@ -7,7 +7,7 @@ import pytest
 
 from ontogeny.inputs.pieces import pieces_of
 from ontogeny.inputs.token_files import open_tokens
-from ontogeny.study.input_tables import _tokens
+from ontogeny.study.token_tables import inputs_of_tokens
 from ontogeny.tasks import bundled_texts, train_tokenizer
 
 LENGTH = 16
@@ -34,7 +34,7 @@ class Run:
 def read(place, tokenizer, count, **options):
     table = {"tokens": "ids.npy", "max_length": LENGTH, "max_texts": count}
     size = {"vocab_size": 300}
-    return _tokens(table | size | options, place[0], Run(tokenizer))
+    return inputs_of_tokens(table | size | options, place[0], Run(tokenizer))
 
 
 def test_texts_begin_at_words_where_there_is_room(place):

@@ -10,7 +10,7 @@ import torch
 import ontogeny as og
 from helpers.model_facts import plain_facts
 from helpers.own_model import write_own
-from ontogeny.capture.layer_readout import Readout
+from ontogeny.capture.vocabulary_map import Readout
 from ontogeny.features.concepts.described import WRITTEN, vocabulary
 from ontogeny.start import draft
 from ontogeny.start.places import of_places

@@ -9,7 +9,7 @@ import torch
 import ontogeny as og
 from helpers.fake_device import NAME, FakeDevice
 from helpers.study_examples import LAYERS, ActivationNorm, developing, tiny_inputs
-from ontogeny.observables.base import dataset
+from ontogeny.observables.variables import dataset
 
 STEPS = (0, 1)
 # Dictionaries are compared on the host. Where the rotation of the features is removed, each is

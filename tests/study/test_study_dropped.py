@@ -14,10 +14,10 @@ from ontogeny.needs.derived import Reference
 from ontogeny.observables import Observable
 from ontogeny.quantities import Quantity
 from ontogeny.store import Cell, drop_numbers, read_header, write_cell
-from ontogeny.study import study
 from ontogeny.study.cells import graph
 from ontogeny.study.folder.claims import claimed
 from ontogeny.study.folder.frozen import AT_END, present
+from ontogeny.study.running import merging
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +46,7 @@ def kept(recorded, tmp_path_factory):
     """The folder and the result of a study that has dropped nothing."""
     folder = tmp_path_factory.mktemp("kept") / "s"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(study, "drop_references", lambda controls: None)
+        patched.setattr(merging, "drop_references", lambda controls: None)
         return folder, _study(recorded).run(folder).tree
 
 
@@ -142,7 +142,7 @@ def test_an_extended_study_gives_the_same_with_and_without_dropped_references(
         return tree
 
     tree = extended(tmp_path / "dropped")
-    monkeypatch.setattr(study, "drop_references", lambda controls: None)
+    monkeypatch.setattr(merging, "drop_references", lambda controls: None)
     expected = extended(tmp_path / "kept")
     assert tree["loss"].sizes["step"] == 4
     assert all(tree[node].identical(expected[node]) for node in expected.children)
@@ -214,15 +214,15 @@ def test_references_go_once_every_process_in_the_folder_has_computed_its_part(
 def test_the_last_process_drops_references_though_another_has_merged(
     recorded, tmp_path, monkeypatch
 ):
-    folder, finished = tmp_path / "s", study.is_finished
+    folder, finished = tmp_path / "s", merging.is_finished
     folder.mkdir()
     with present(folder, {}):
         _study(recorded).run(folder)
     at_first = iter([False])  # it began before the other one had ended
     monkeypatch.setattr(
-        study, "is_finished", lambda *of: next(at_first, True) and finished(*of)
+        merging, "is_finished", lambda *of: next(at_first, True) and finished(*of)
     )
-    monkeypatch.setattr(study, "merged", None)
+    monkeypatch.setattr(merging, "merged", None)
     _study(recorded).run(folder)
     assert {read_header(path)["status"] for path in _references(folder)} == {"dropped"}
     _study(recorded).run(folder)  # it is finished still

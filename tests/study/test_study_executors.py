@@ -30,7 +30,7 @@ from ontogeny import needs
 from ontogeny.capture.blocks import WeightBlock
 from ontogeny.errors import ArgumentError, LayerMatchError, StoreError
 from ontogeny.observables import Observable, by_layer
-from ontogeny.study.running.schedule import _only
+from ontogeny.study.running.stages import _only
 
 pytestmark = pytest.mark.slow
 

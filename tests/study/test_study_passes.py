@@ -26,7 +26,7 @@ from ontogeny.observables import (
 from ontogeny.quantities import Quantity
 from ontogeny.study.cells import ahead
 from ontogeny.study.running import run as running
-from ontogeny.study.running import schedule
+from ontogeny.study.running import schedule, stages
 from ontogeny.trajectory.skeleton import Skeleton
 
 STEPS = (0, 1, 2)
@@ -252,7 +252,7 @@ def test_a_control_begins_while_the_states_of_the_run_are_fitted(
 def test_a_control_waits_until_its_files_have_room_beside_those_of_the_run(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(schedule, "_bytes", lambda *_: ahead.LIMIT // 2 + 1)
+    monkeypatch.setattr(stages, "_bytes", lambda *_: ahead.LIMIT // 2 + 1)
     _, labels = _computed(monkeypatch, tmp_path / "s", 2)
     assert labels.index("step 2") < labels.index("turned 0: references")
 

@@ -18,8 +18,8 @@ from ontogeny.summary.summarise import summarise
 from ontogeny.summary.verdicts import _beside_controls, judged
 from ontogeny.words.content import read_content
 from ontogeny.words.formats import values_words
+from ontogeny.words.row_reading import read_rows
 from ontogeny.words.row_words import control_ends, facts, standing_of
-from ontogeny.words.rows import read_rows
 from ontogeny.words.sections import mark
 
 STEPS = np.array([0, 1, 2, 4, 8, 16, 32, 64, 128, 256])

@@ -19,8 +19,8 @@ from ontogeny.summary.rows import chart_rows
 from ontogeny.words import catalogue
 from ontogeny.words.content import read_content
 from ontogeny.words.row_claims import REASONS
+from ontogeny.words.row_reading import read_rows
 from ontogeny.words.row_words import state_words
-from ontogeny.words.rows import read_rows
 
 LOSS = Quantity("x", "loss", "nats", rows="loss")
 LAYERS = Quantity("x", "size", rows="{layer}")

@@ -12,7 +12,8 @@ from torch import nn
 
 from ontogeny import Inputs, Recorder, Trajectory
 from ontogeny.observables import Loss
-from ontogeny.recording import read_observed, recorder
+from ontogeny.recording import folder as recording_folder
+from ontogeny.recording import read_observed
 from ontogeny.recording.observer import Budget
 from ontogeny.trajectory.audit import early
 
@@ -103,14 +104,14 @@ def test_what_cannot_be_shown_to_be_the_same_run_is_kept_and_named(tmp_path, cap
 def test_a_replacement_that_fails_keeps_what_was_there(tmp_path, monkeypatch, caplog):
     run = Run()
     run.train(Recorder(tmp_path, every=10), 0, 75, 1)
-    write, before = recorder.save_checkpoint, stored(tmp_path, 60).clone()
+    write, before = recording_folder.save_checkpoint, stored(tmp_path, 60).clone()
 
     def full(folder, *rest):
         if folder.name == "checkpoint-60":
             raise OSError(28, "No space left on device")
         return write(folder, *rest)
 
-    monkeypatch.setattr(recorder, "save_checkpoint", full)
+    monkeypatch.setattr(recording_folder, "save_checkpoint", full)
     run.train(Recorder(tmp_path, every=10), 50, 65, 2)
     assert torch.equal(stored(tmp_path, 60), before)
     assert "step 60 was not recorded" in caplog.text

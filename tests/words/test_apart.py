@@ -40,7 +40,8 @@ MAY = {
     "words/learned_concepts.py": "the catalogue of concepts beyond the token",
     "words/catalogue.py": "the catalogue itself",
     "words/measured.py": "the catalogue of numbers",
-    "words/rows.py": NAMES,
+    "words/page_catalogue.py": "the catalogue of headings and tables",
+    "words/row_variables.py": NAMES,
     "claims/table.py": NAMES,
     "claims/vocabulary.py": "the closed list of kinds",
     "cli/claims.py": "help of an option",
@@ -192,9 +193,9 @@ MAY_READ = {
     "summary/noise.py": "names of refits, as cells have them",
     "words/headings.py": KEYS,
     "words/names.py": "units that are those of another variable, as declared",
-    "words/phrases.py": KEYS,
     "words/runs.py": KEYS,
     "words/story.py": KEYS,
+    "words/subjects.py": KEYS,
 }
 
 

@@ -10,7 +10,6 @@ from helpers.claimed import flat
 from ontogeny.claims import RULES, Beside, Certainty, Claim, Kind, Reason, Subject
 from ontogeny.words.catalogue import (
     COUNTS,
-    HEADINGS,
     OF_CONCEPTS,
     OF_QUANTITIES,
     OTHERWISE,
@@ -18,8 +17,10 @@ from ontogeny.words.catalogue import (
     SENTENCES,
     STANDINGS,
 )
-from ontogeny.words.phrases import Names, Phrases
+from ontogeny.words.page_catalogue import HEADINGS
+from ontogeny.words.phrases import Phrases
 from ontogeny.words.sentences import said
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import Voice
 
 CLOCKS = ("training step", "training epoch", "training tokens", "training checkpoint")

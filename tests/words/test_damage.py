@@ -8,8 +8,8 @@ import pytest
 import ontogeny
 from ontogeny.words.catalogue import DAMAGES
 from ontogeny.words.page_claims import claims_of
-from ontogeny.words.phrases import Names
 from ontogeny.words.sentences import said
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import Voice
 
 # What is certain and leaves the values of each step what they are, or leaves the step out.

@@ -34,8 +34,8 @@ from ontogeny.trees import as_tree
 from ontogeny.words.catalogue import AS_CONTROLS, OF_QUANTITIES, SENTENCES, SURE
 from ontogeny.words.one_model import claims_of_one_model
 from ontogeny.words.page_claims import claims_of, claims_of_result
-from ontogeny.words.phrases import Names
 from ontogeny.words.sentences import said, sentences
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import Voice
 
 TEMPLATES = flat(SENTENCES)

@@ -17,9 +17,9 @@ from ontogeny.report.concepts.learned import found_words
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.words.catalogue import OF_CONCEPTS, OF_LABELS, OF_QUANTITIES
 from ontogeny.words.content import read_content
-from ontogeny.words.phrases import Names
 from ontogeny.words.sections import section_sentences
 from ontogeny.words.sentences import said, sentences
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import Voice
 
 CLOCKS = ("training step", "training epoch", "training tokens", "training checkpoint")

@@ -100,8 +100,7 @@ def numbers_in(folder: Path) -> list[Any] | None:
     count = len(seeds) if seeds and not sources else None
     size, materials, _ = recipe.prepared(folder.parent, quick, count, sources=sources)
     numbers = recipe.measured(size, materials).numbers
-    judge = getattr(recipe, "judge", None)
-    return None if judge is None or not numbers else smallest(judge, list(numbers))
+    return None if recipe.judge is None else smallest(recipe.judge, list(numbers))
 
 
 def judge_again() -> list[str]:

@@ -362,7 +362,7 @@ def test_layers_that_do_not_exist_are_named():
 
 
 def test_directions_that_are_not_finite_are_refused():
-    with pytest.raises(NonFiniteError, match="hold NaN or infinity"):
+    with pytest.raises(NonFiniteError, match="holds 16 NaN or infinite"):
         directional_derivatives(
             OwnModel(), inputs_of(), "blocks.0", np.full(16, np.nan), "causal"
         )

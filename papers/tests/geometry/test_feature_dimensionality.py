@@ -45,9 +45,7 @@ def test_the_dimensions_of_a_tight_frame_add_up_to_its_space():
 
 
 def test_what_is_no_matrix_is_refused():
-    with pytest.raises(
-        ArgumentError, match=r"W must be a matrix \(m, n\); got shape \(3,\)"
-    ):
+    with pytest.raises(ArgumentError, match="W must have 2 dimensions"):
         feature_dimensionality([1.0, 2.0, 3.0])
-    with pytest.raises(NonFiniteError, match="NaN or infinity"):
+    with pytest.raises(NonFiniteError, match="NaN or infinite"):
         feature_dimensionality([[np.inf, 1.0]])

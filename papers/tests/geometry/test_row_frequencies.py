@@ -40,5 +40,5 @@ def test_what_has_no_frequencies_is_refused():
         row_frequencies(np.zeros((3, 2)))
     with pytest.raises(ArgumentError, match="rows that differ"):
         row_frequencies(np.full((5, 2), 0.1))
-    with pytest.raises(NonFiniteError, match="NaN or infinity"):
+    with pytest.raises(NonFiniteError, match="NaN or infinite"):
         row_frequencies(np.full((5, 2), np.nan))

@@ -219,9 +219,14 @@ def test_verdicts_need_claims_each_once():
             verdict_view(rows, "c.", "s")
 
 
+def judged_orthants(size, materials):
+    found = orthants.measure_orthants(size, materials)
+    return orthants.judge_orthants(*found.numbers)
+
+
 def test_planted_classes_of_words_reproduce_and_random_text_does_not(text, tmp_path):
     size = orthants.OrthantSize(40, 200, 3, 39)
-    found = orthants.measure_orthants(size, Materials(text)).verdicts[1]
+    found = judged_orthants(size, Materials(text))[1]
     assert found.holds
     words = text.read_text(encoding="utf-8").split()
     np.random.default_rng(1).shuffle(words)
@@ -231,10 +236,7 @@ def test_planted_classes_of_words_reproduce_and_random_text_does_not(text, tmp_p
     assert len(set(known.values())) >= 2
     values = [
         abs(float(v.measured.split()[-1]))
-        for v in (
-            found,
-            orthants.measure_orthants(size, Materials(shuffled)).verdicts[1],
-        )
+        for v in (found, judged_orthants(size, Materials(shuffled))[1])
     ]
     assert values[1] < values[0] / 2
 
@@ -244,9 +246,9 @@ def test_prose_that_people_wrote_reproduces_what_planted_classes_do():
     if not path.is_file():
         pytest.skip(f"no {path.name} in {DATA}; set ONTOGENY_DATA")
     materials = Materials(path)
-    *groups, axes, single, _, _, one_class, lift, _ = orthants.measure_orthants(
+    *groups, axes, single, _, _, one_class, lift, _ = judged_orthants(
         orthants.OrthantSize(300, 2000, 4, 19), materials
-    ).verdicts
+    )
     assert len(groups) == 3 and all(v.holds for v in groups)
     assert single.holds and one_class.holds and lift.holds and axes.holds is None
     assert " texts with " in materials.description()

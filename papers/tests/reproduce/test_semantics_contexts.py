@@ -67,9 +67,8 @@ def test_planted_signs_are_seen_and_those_of_an_untrained_decoder_are_not(
     text, tmp_path
 ):
     def judged(source):
-        return contexts.measure_contexts(
-            SIZE, Materials(text, sources=(source,))
-        ).verdicts
+        found = contexts.measure_contexts(SIZE, Materials(text, sources=(source,)))
+        return contexts.judge_contexts(*found.numbers)
 
     one, _, alike, *_ = judged(saved(tmp_path / "planted", text, True))
     assert one.holds and alike.holds, (one, alike)

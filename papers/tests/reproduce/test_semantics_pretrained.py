@@ -62,7 +62,8 @@ def saved(folder, tokenizer, planted, seed=0):
 
 
 def judged(*sources):
-    return pretrained.measure_pretrained(SIZE, Materials(sources=sources)).verdicts
+    found = pretrained.measure_pretrained(SIZE, Materials(sources=sources))
+    return pretrained.judge_pretrained(*found.numbers)
 
 
 def test_planted_classes_are_found_and_untrained_embeddings_hold_none(

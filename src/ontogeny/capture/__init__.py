@@ -3,12 +3,13 @@
 from .._exports import exported_names, exporter
 from .blocks import match_blocks, weight_block
 from .families import family_of
-from .layer_readout import readout, written
+from .layer_readout import readout
 from .layers import list_layers, match_layers
 from .objectives import ReadingSettings
 from .reading import ModelSource, modules_read, read
 from .shortcuts import activations, attention_entropy, losses
 from .trial.invariance import check_batch_invariance
+from .vocabulary_map import written
 
 __all__ = [
     "ModelSource",

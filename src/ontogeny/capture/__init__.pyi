@@ -5,7 +5,6 @@ from .blocks import match_blocks as match_blocks
 from .blocks import weight_block as weight_block
 from .families import family_of as family_of
 from .layer_readout import readout as readout
-from .layer_readout import written as written
 from .layers import list_layers as list_layers
 from .layers import match_layers as match_layers
 from .objectives import ReadingSettings as ReadingSettings
@@ -16,6 +15,7 @@ from .shortcuts import activations as activations
 from .shortcuts import attention_entropy as attention_entropy
 from .shortcuts import losses as losses
 from .trial.invariance import check_batch_invariance as check_batch_invariance
+from .vocabulary_map import written as written
 
 __all__ = [
     "ModelSource",

@@ -26,7 +26,7 @@ from .collect import Collector, feed
 from .forward import beginning, check_fits
 from .gradients import GradientReading, gradients
 from .implementations import attention_maps, gives_maps_beside
-from .layer_readout import Readout, readouts, why_no_readout
+from .layer_readout import readouts, why_no_readout
 from .layers import list_layers, match_attention, match_layers
 from .logits import head_path
 from .loss import LossCollector, resolve_objective
@@ -37,6 +37,7 @@ from .read_alone import check_read
 from .sites import check_heads_whole, module_of
 from .trace import Trace
 from .trial.first_look import look_at
+from .vocabulary_map import Readout
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from .comparing import compare
 from .concept import concept
 from .exporting import export
 from .options import (
+    OF_FILES,
     MaxRevisions,
     Model,
-    OfFiles,
     Output,
     Quiet,
     Source,
@@ -99,7 +99,7 @@ def demo(
 
 
 @app.command()
-@asks(OfFiles)
+@asks(OF_FILES)
 def audit(
     source: Source,
     asked: Any,
@@ -120,7 +120,7 @@ def audit(
 
 
 @app.command()
-@asks(OfFiles)
+@asks(OF_FILES)
 def steps(source: Source, asked: Any) -> None:
     """Show which checkpoints would be taken, in which order and why, and what is left out."""
     from .sources import open_trajectory

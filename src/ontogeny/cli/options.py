@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
@@ -79,11 +79,18 @@ def _presets(incomplete: str) -> list[str]:
     return [name for name in catalogue()["presets"] if name.startswith(incomplete)]
 
 
-def asks(*classes: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of classes: those that were given are its argument `asked`."""
+def option(kind: Any, metavar: str | None, what: str, *names: str, **more: Any) -> Any:
+    """Return what a command declares of an option: its kind, its value in the help, and a line."""
+    return Annotated[kind, typer.Option(*names, metavar=metavar, help=what, **more)]
+
+
+def asks(
+    *tables: dict[str, Any],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of tables: those that were given are its argument `asked`."""
     hints: dict[str, Any] = {}
-    for options in classes:
-        hints |= get_type_hints(options, include_extras=True)
+    for table in tables:
+        hints |= table
     by_name = inspect.Parameter.KEYWORD_ONLY
     asked = [
         inspect.Parameter(name, by_name, default=None, annotation=hint)
@@ -108,141 +115,86 @@ def asks(*classes: type) -> Callable[[Callable[..., None]], Callable[..., None]]
     return with_options
 
 
-class OfFiles:
-    """What is said of the files of a folder, as `Trajectory.from_folder` takes it."""
+# What is said of the files of a folder, as `Trajectory.from_folder` takes it.
+OF_FILES: dict[str, Any] = {
+    "model": Model,
+    "step_from": option(
+        str,
+        "PATTERN",
+        "Where the step stands: in names, as 'epoch={}', or under a key in the files.",
+    ),
+    "only": option(list[str], "PATTERN", "Take files of such names."),
+    "exclude": option(list[str], "PATTERN", "Leave out files of such names."),
+    "key": option(str, "KEY", "Where in the files the weights stand, as ema."),
+    "base": option(
+        str, "MODEL", "What was fine-tuned, a folder, a file or OWNER/NAME: step 0."
+    ),
+}
 
-    model: Model
-    step_from: Annotated[
+# What is asked of a study, as `ontogeny.start.Wishes` takes it.
+WISHED: dict[str, Any] = {
+    "preset": option(
         str,
-        typer.Option(
-            metavar="PATTERN",
-            help="Where the step stands: in names, as 'epoch={}', or under a key in the files.",
-        ),
-    ]
-    only: Annotated[
-        list[str], typer.Option(metavar="PATTERN", help="Take files of such names.")
-    ]
-    exclude: Annotated[
+        None,
+        "quick, standard (default), weights, circuits or everything; of one model, or of "
+        "a fine-tuning, standard is one-model or fine-tuning.",
+        autocompletion=_presets,
+    ),
+    "texts": option(
         list[str],
-        typer.Option(metavar="PATTERN", help="Leave out files of such names."),
-    ]
-    key: Annotated[
-        str,
-        typer.Option(
-            metavar="KEY", help="Where in the files the weights stand, as ema."
-        ),
-    ]
-    base: Annotated[
-        str,
-        typer.Option(
-            metavar="MODEL",
-            help="What was fine-tuned, a folder, a file or OWNER/NAME: step 0.",
-        ),
-    ]
-
-
-class Wished:
-    """What is asked of a study, as `ontogeny.start.Wishes` takes it."""
-
-    preset: Annotated[
-        str,
-        typer.Option(
-            help="quick, standard (default), weights, circuits or everything; of one model, or of "
-            "a fine-tuning, standard is one-model or fine-tuning.",
-            autocompletion=_presets,
-        ),
-    ]
-    texts: Annotated[
+        "FILE",
+        "Texts, or token ids (.npy, .bin, .pt); English that is here by default.",
+    ),
+    "steps": option(str, "N", "How many checkpoints; or steps with commas; or all."),
+    "sets": option(
         list[str],
-        typer.Option(
-            metavar="FILE",
-            help="Texts, or token ids (.npy, .bin, .pt); English that is here by default.",
-        ),
-    ]
-    steps: Annotated[
+        "KEY=VALUE",
+        "Any key of the study file: inputs.max_texts=50.",
+        "--set",
+    ),
+    "tokenizer": option(
+        str, "NAME", "A tokenizer on the Hub, a folder, FILE:NAME, or none."
+    ),
+    "max_length": option(int, "N", "Tokens of a text; what follows is cut off.", min=2),
+    "train_texts": option(
+        list[str], "FILE", "Texts of the training set, beside held-out --texts."
+    ),
+    "base_texts": option(
+        list[str], "FILE", "Texts of what a base model knew, beside new --texts."
+    ),
+    "floor": option(
         str,
-        typer.Option(
-            metavar="N", help="How many checkpoints; or steps with commas; or all."
-        ),
-    ]
-    sets: Annotated[
-        list[str],
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Any key of the study file: inputs.max_texts=50.",
-        ),
-    ]
-    tokenizer: Annotated[
+        "NATS",
+        "The best possible loss, where it is known; or a column or .npy with one a text.",
+    ),
+    "score": option(
         str,
-        typer.Option(
-            metavar="NAME", help="A tokenizer on the Hub, a folder, FILE:NAME, or none."
-        ),
-    ]
-    max_length: Annotated[
-        int,
-        typer.Option(
-            min=2, metavar="N", help="Tokens of a text; what follows is cut off."
-        ),
-    ]
-    train_texts: Annotated[
-        list[str],
-        typer.Option(
-            metavar="FILE", help="Texts of the training set, beside held-out --texts."
-        ),
-    ]
-    base_texts: Annotated[
-        list[str],
-        typer.Option(
-            metavar="FILE", help="Texts of what a base model knew, beside new --texts."
-        ),
-    ]
-    floor: Annotated[
+        "PLACES",
+        "Where predictions are scored: all, answer, labels, or last:K tokens.",
+    ),
+    "answer_after": option(
         str,
-        typer.Option(
-            metavar="NATS",
-            help="The best possible loss, where it is known; or a column or .npy with one a text.",
-        ),
-    ]
-    score: Annotated[
-        str,
-        typer.Option(
-            metavar="PLACES",
-            help="Where predictions are scored: all, answer, labels, or last:K tokens.",
-        ),
-    ]
-    answer_after: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT",
-            help="What stands before an answer, as '='; of token ids an id; or regex:PATTERN.",
-        ),
-    ]
-    token_labels: Annotated[
+        "TEXT",
+        "What stands before an answer, as '='; of token ids an id; or regex:PATTERN.",
+    ),
+    "token_labels": option(
         list[str],
-        typer.Option(
-            metavar="FILE",
-            help="Labels beside token ids, -100 where nothing is asked (.npy, .pt).",
-        ),
-    ]
-    abilities: Annotated[
+        "FILE",
+        "Labels beside token ids, -100 where nothing is asked (.npy, .pt).",
+    ),
+    "abilities": option(
         list[str],
-        typer.Option(
-            metavar="FILE",
-            help="Minimal pairs: JSON lines or CSV with right and wrong; English by default.",
-        ),
-    ]
-    budget: Annotated[
+        "FILE",
+        "Minimal pairs: JSON lines or CSV with right and wrong; English by default.",
+    ),
+    "budget": option(
         str,
-        typer.Option(
-            metavar="TIME",
-            help="Take the checkpoints and texts that fit a time, such as 20m or 8h.",
-        ),
-    ]
-    prompts: Annotated[
+        "TIME",
+        "Take the checkpoints and texts that fit a time, such as 20m or 8h.",
+    ),
+    "prompts": option(
         list[str],
-        typer.Option(
-            metavar="TEXT",
-            help="What the model goes on with at each step; beginnings of texts by default.",
-        ),
-    ]
+        "TEXT",
+        "What the model goes on with at each step; beginnings of texts by default.",
+    ),
+}

@@ -15,10 +15,10 @@ from typing import Annotated, Any
 import typer
 
 from .. import activity
-from .options import MaxRevisions, OfFiles, Quiet, Source, Wished, Yes, asks, output
+from .options import OF_FILES, WISHED, MaxRevisions, Quiet, Source, Yes, asks, output
 
 
-@asks(Wished, OfFiles)
+@asks(WISHED, OF_FILES)
 def init(
     source: Source,
     asked: Any,
@@ -43,7 +43,7 @@ def init(
     typer.echo(f"study file: {output}\nrun it: {run_with}")
 
 
-@asks(Wished, OfFiles)
+@asks(WISHED, OF_FILES)
 def study(
     sources: Annotated[
         list[str],

@@ -14,8 +14,8 @@ from typing import Any
 
 from ..machine import cache_folder
 from ..whole_files import write_whole
-from .definitions import Source, read_source
 from .modules import digest_of
+from .source import Source, read_source
 
 _READERS = ("definitions.py", "modules.py", "reach.py")
 _SECONDS = 1.0  # between two writes

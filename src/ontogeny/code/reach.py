@@ -11,33 +11,14 @@ import hashlib
 import inspect
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..code_files import LIBRARY
-from .definitions import EFFECTS, Import, Source
-from .modules import Modules, digest_of, file_of, is_package, name_of, parents
-
-# Classes of the standard library that call no method of those that inherit from them.
-_QUIET = ("abc", "builtins", "collections", "dataclasses", "typing")
-_DEPTH = 12  # of names that are passed on from module to module
-
-
-class Place(NamedTuple):
-    """A definition in a file; without a name the file itself."""
-
-    path: str
-    name: str | None
-
-
-@dataclass(frozen=True)
-class Outside:
-    """Something of a library that counts by its version."""
-
-    name: str
+from .modules import Modules, digest_of, file_of, name_of, parents
+from .names import Names, Outside, Place
+from .source import EFFECTS, Source
 
 
 class Reach:
@@ -72,6 +53,7 @@ class Reach:
     ) -> None:
         self._modules = modules
         self._read = read
+        self._names = Names(modules, self._source)
         self._known = known
         self._unused = unused
         self._closed = self._places(known)
@@ -145,7 +127,7 @@ class Reach:
     def _find(self, module: str, name: str) -> bool:
         """Reach something in a module, and return whether it is there."""
         path = self._modules.file(module) or file_of(module)
-        found = [] if path is None else self._looked_up(path, name)
+        found = [] if path is None else self._names.looked_up(path, name)
         self._want(found)
         self._mention(name.split(".")[1:])
         return bool(found)
@@ -188,7 +170,7 @@ class Reach:
         definition = source.definitions[place.name]
         self.visited[place] = definition.digest
         self._meant[place] = found = {
-            name: self._looked_up(place.path, name) for name in definition.names
+            name: self._names.looked_up(place.path, name) for name in definition.names
         }
         for targets in found.values():
             self._want(targets)
@@ -251,7 +233,9 @@ class Reach:
     def _follow_class(self, place: Place, source: Source) -> None:
         assert place.name is not None
         self._classes.add(place)
-        is_called = self._is_called_from_outside(place.path, source.bases[place.name])
+        is_called = self._names.is_called_from_outside(
+            place.path, source.bases[place.name]
+        )
         for member in source.members[place.name]:
             of_member = Place(place.path, f"{place.name}.{member}")
             is_special = member.startswith("__") and member.endswith("__")
@@ -261,24 +245,6 @@ class Reach:
                 self._waiting[member].append(of_member)
         if place not in self._closed:
             self._queue += self._heirs[place]
-
-    def _is_called_from_outside(
-        self, path: str, bases: Iterable[str], depth: int = _DEPTH
-    ) -> bool:
-        """Return whether a class comes from one of another library, which may call its methods."""
-        looked_up = (self._looked_up(path, base) for base in bases)
-        targets = list(itertools.chain.from_iterable(looked_up))
-        names = [target.name for target in targets if isinstance(target, Outside)]
-        if any(name.partition(".")[0] not in _QUIET for name in names):
-            return True
-        ours = [target for target in targets if isinstance(target, Place) and depth]
-        return any(
-            self._is_called_from_outside(
-                t.path, self._source(t.path).bases[t.name], depth - 1
-            )
-            for t in ours
-            if t.name in self._source(t.path).bases
-        )
 
     def _load(self, path: str) -> None:
         """Reach what Python runs when it imports a file, and the files which that imports."""
@@ -291,7 +257,7 @@ class Reach:
         for file in parents(path):
             self._load(file)
         for taken in source.loads:
-            for file in self._imported_files(path, taken):
+            for file in self._names.imported_files(path, taken):
                 self._load(file)
 
     def _source(self, path: str) -> Source:
@@ -308,104 +274,22 @@ class Reach:
         An object of a class that nothing names may be passed on as one of its base.
         """
         for taken in itertools.chain(*source.imports.values(), source.loads):
-            for file in self._imported_files(path, taken):
+            for file in self._names.imported_files(path, taken):
                 self._source(file)
         for name, bases in source.bases.items():
-            looked_up = (self._looked_up(path, text) for text in bases)
+            looked_up = (self._names.looked_up(path, text) for text in bases)
             for base in itertools.chain.from_iterable(looked_up):
                 if isinstance(base, Place):
                     self._heirs[base].append(Place(path, name))
                     if base in self._classes - self._closed:
                         self._queue.append(Place(path, name))
         for name, decorators in source.decorators.items():
-            tables = (self._tables(path, text) for text in decorators)
+            tables = (self._names.tables(path, text) for text in decorators)
             for table in itertools.chain.from_iterable(tables):
                 if table in self.visited:
                     self._queue.append(Place(path, name))
                 else:
                     self._decorated[table].append(Place(path, name))
-
-    def _tables(self, path: str, decorator: str) -> Iterator[Place]:
-        """Give the variables of its file that a decorator names: it may enter what it decorates."""
-        for place in self._looked_up(path, decorator):
-            if isinstance(place, Place) and place.name:
-                source = self._source(place.path)
-                for name in source.definitions[place.name].names:
-                    if name in source.definitions and name not in source.decorators:
-                        yield Place(place.path, name)
-
-    def _imported_files(self, path: str, taken: Import) -> list[str]:
-        level, module, name = taken
-        file = self._modules.imported(path, level, module)
-        inner = f"{module}.{name}" if module else name
-        within = self._modules.imported(path, level, inner) if name and inner else None
-        return [found for found in (file, within) if found is not None]
-
-    def _looked_up(self, path: str, dotted: str) -> list[Place | Outside]:
-        """Return the definitions that a name with attributes may stand for in a file."""
-        first, *rest = dotted.split(".")
-        found = self._of_name(path, first, _DEPTH)
-        for part in rest:
-            further: list[Place | Outside] = []
-            for target in found:
-                if isinstance(target, Outside):
-                    further.append(Outside(f"{target.name}.{part}"))
-                elif target.name is None:
-                    further += self._of_name(target.path, part, _DEPTH)
-                else:
-                    further.append(target)
-            found = further
-        return found
-
-    def _of_name(self, path: str, name: str, depth: int) -> list[Place | Outside]:
-        """Return what one name may stand for in a file; nothing if it is a local or a builtin."""
-        source = self._source(path)
-        if not depth:
-            return []
-        found: list[Place | Outside] = []
-        if name in source.definitions:
-            found.append(Place(path, name))
-        for taken in source.imports.get(name, ()):
-            found += self._taken(path, taken, depth)
-        if found:
-            return found
-        for level, module, _ in source.stars:
-            found += self._taken(path, (level, module, name), depth)
-        if not found and is_package(path):
-            inner = self._modules.imported(path, 1, name)
-            if inner:
-                found.append(Place(inner, None))
-        if not found and (
-            "__getattr__" in source.definitions or "__getattr__" in source.imports
-        ):
-            found += self._live(path, name)
-        return found
-
-    def _taken(self, path: str, taken: Import, depth: int) -> list[Place | Outside]:
-        """Return what an import in a file takes from where."""
-        level, module, name = taken
-        file = self._modules.imported(path, level, module)
-        if file is None and not level:
-            return [Outside(module if name is None else f"{module}.{name}")]
-        if name is None:
-            return [] if file is None else [Place(file, None)]
-        if file is not None and (found := self._of_name(file, name, depth - 1)):
-            return found
-        inner = self._modules.imported(
-            path, level, f"{module}.{name}" if module else name
-        )
-        return [] if inner is None else [Place(inner, None)]
-
-    def _live(self, path: str, name: str) -> list[Place | Outside]:
-        """Return where a name is defined that a module loads when it is first asked for."""
-        thing = self._modules.live(path, name)
-        if isinstance(thing, ModuleType):
-            file = file_of(thing)
-            return [] if file is None else [Place(file, None)]
-        file = file_of(getattr(thing, "__module__", None) or "")
-        known = self._source(file).definitions if file is not None else {}
-        name = getattr(thing, "__qualname__", name).partition(".")[0]
-        return [Place(file, name)] if file is not None and name in known else []
 
 
 def digests(reach: Reach, room_of: Callable[[str], str]) -> Mapping[str, str]:

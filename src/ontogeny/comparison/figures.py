@@ -57,9 +57,8 @@ def marks(data: xr.Dataset) -> Marks:
         rows="row",
         series="run",
         x_scale="linear",
-        caption="A mark stands where half of the way was done in one run, with its 95 % "
-        f"interval. Filled: {firm}. Open: not so, or not judged. A run without a mark did not "
-        "move.",
+        caption="A mark stands where half of the way was done in one run, with its 95 % interval. "
+        f"Filled: {firm}. Open: not so, or not judged. A run without a mark did not move.",
     )
 
 

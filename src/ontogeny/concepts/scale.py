@@ -41,8 +41,7 @@ def check_range(A: Tensor) -> float:
     if largest > 0 and not low <= largest <= high:
         raise ArgumentError(
             f"the largest entry of X must lie between {low:.0e} and {high:.0e} in "
-            f"{dtype_name(A.dtype)} (or be 0); it is {largest:.3g}. "
-            "Multiply X by a constant."
+            f"{dtype_name(A.dtype)} (or be 0); it is {largest:.3g}. Multiply X by a constant."
         )
     return largest
 

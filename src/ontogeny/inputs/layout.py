@@ -165,7 +165,6 @@ def warn_of_padding(ids: np.ndarray, pad_token_id: int) -> None:
         count, padding = found
         warnings.warn(
             f"{count:,} of {len(ids):,} texts end in several tokens {padding}, which count as "
-            f"tokens because no mask was given; give mask=(ids != {padding}) if they are "
-            "padding.",
+            f"tokens because no mask was given; give mask=(ids != {padding}) if they are padding.",
             stacklevel=3,  # who called from_tokens
         )

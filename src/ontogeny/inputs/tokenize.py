@@ -174,8 +174,7 @@ def _check_texts(texts: Iterable[str | Conversation | Prompted]) -> list[Any]:
         if not (isinstance(text, str) or is_conversation(text) or is_prompted(text)):
             raise ArgumentError(
                 "texts must hold strings, lists of messages with role and content, or a prompt "
-                "with its completion; "
-                f"texts[{index}] is {type(text).__name__}."
+                f"with its completion; texts[{index}] is {type(text).__name__}."
             )
     return texts
 

@@ -83,8 +83,26 @@ class Activations(Need):
         return np.asarray(inputs.groups[text])
 
 
+class MapNeed(Need):
+    """What is made of the attention maps of texts, in passes that give them."""
+
+    layers: str | tuple[str, ...]
+
+    def pass_key(self, source: Source) -> Hashable:
+        """Return the key of a pass that gives attention maps."""
+        return source.pass_key(eager=True)
+
+    def tensors(self, source: Source) -> set[str]:
+        """Return the tensors of the modules up to the last map."""
+        return source.tensors_read_for_attention(self.layers)
+
+    def units(self, inputs: Any) -> np.ndarray:
+        """Return the unit of every text."""
+        return np.asarray(inputs.groups)
+
+
 @dataclass(frozen=True)
-class Attention(Need):
+class Attention(MapNeed):
     """Attention maps, reduced inside the hook to ``entropy(layer, head, text)``, ``uniform(text)``.
 
     With `top`, also ``top_mass(k, layer, head, text)``: the mean share of attention that each
@@ -129,23 +147,11 @@ class Attention(Need):
                 f"shown={self.shown} needs tokens='all'; got {self.tokens!r}."
             )
 
-    def pass_key(self, source: Source) -> Hashable:
-        """Return the key of a pass that gives attention maps."""
-        return source.pass_key(eager=True)
-
     def collector(self, source: Source) -> Any:
         """Return what reduces the maps."""
         return source.attention_collector(
             self.layers, self.tokens, self.top, self.shown
         )
-
-    def tensors(self, source: Source) -> set[str]:
-        """Return the tensors of the modules up to the last map."""
-        return source.tensors_read_for_attention(self.layers)
-
-    def units(self, inputs: Any) -> np.ndarray:
-        """Return the unit of every text."""
-        return np.asarray(inputs.groups)
 
 
 @dataclass(frozen=True)

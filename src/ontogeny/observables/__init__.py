@@ -1,11 +1,12 @@
 """Observables: functions of one checkpoint, each with its nulls and its figures."""
 
 from .._exports import exported_names, exporter
-from .base import Observable, by_layer, dataset
+from .base import Observable
 from .catalogued import ModelFacts, PresetEntry
 from .own import OwnMeasure, observable
 from .readings import BlockReading, Reading, Run, SeriesReading
 from .registry import make, make_own, names
+from .variables import by_layer, dataset
 
 __all__ = [
     "Observable",

@@ -2,8 +2,6 @@
 # ruff: noqa
 from typing import Any
 from .base import Observable as Observable
-from .base import by_layer as by_layer
-from .base import dataset as dataset
 from .catalogued import ModelFacts as ModelFacts
 from .catalogued import PresetEntry as PresetEntry
 from .own import OwnMeasure as OwnMeasure
@@ -15,6 +13,8 @@ from .readings import SeriesReading as SeriesReading
 from .registry import make as make
 from .registry import make_own as make_own
 from .registry import names as names
+from .variables import by_layer as by_layer
+from .variables import dataset as dataset
 from ontogeny.features.abilities.answers import Answers as Answers
 from ontogeny.features.abilities.choices import Choices as Choices
 from ontogeny.features.abilities.harness import Harness as Harness

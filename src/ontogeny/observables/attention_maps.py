@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from ..capture.attention.collected import MapCollector, by_call
 from ..capture.layers import match_attention
 from ..errors import ArgumentError
 from ..inputs import Inputs
-from ..inputs.batches import Batch
-from ..needs import Need, Source
+from ..needs import Source
+from ..needs.activity import MapNeed
 
 
 @dataclass(frozen=True)
-class OfAttention(Need):
+class OfAttention(MapNeed):
     """What a function says of the attention map of each text: ``{module path: (texts,)}``.
 
     Parameters
@@ -36,22 +35,10 @@ class OfAttention(Need):
     layers: str | tuple[str, ...] = "*"
     on: str | None = None
 
-    def pass_key(self, source: Source) -> Hashable:
-        """Return the key of a pass that gives attention maps."""
-        return source.pass_key(eager=True)
-
     def collector(self, source: Source) -> Any:
         """Return what asks the function."""
         paths = match_attention(source.model, self.layers)
         return _TextCollector(paths, source.inputs, self.function)
-
-    def tensors(self, source: Source) -> set[str]:
-        """Return the tensors of the modules up to the last map."""
-        return set(source.tensors_read_for_attention(self.layers))
-
-    def units(self, inputs: Any) -> np.ndarray:
-        """Return the unit of every text."""
-        return np.asarray(inputs.groups)
 
 
 class _TextCollector(MapCollector):
@@ -64,10 +51,6 @@ class _TextCollector(MapCollector):
         self._function = function
         self._texts = len(inputs)
         self._values: dict[str, np.ndarray] = {}
-
-    def queries(self, batch: Batch) -> Tensor:
-        """Return that every token is a query."""
-        return torch.from_numpy(np.ascontiguousarray(batch.mask))
 
     def reduce(self, path: str, weights: Tensor) -> None:
         """Note what the function says of each text."""

@@ -19,8 +19,9 @@ from ..errors import ArgumentError, check_choice
 from ..needs import Activations, InputSet, Losses, Model, Need
 from ..quantities import Measured, Quantity
 from .attention_maps import OfAttention
-from .base import Observable, by_layer, dataset, is_file
+from .base import Observable, is_file
 from .matrices import Matrices
+from .variables import by_layer, dataset
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import platform
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,21 +15,12 @@ from torch import nn
 from .._version import __version__
 from ..errors import ArgumentError
 from ..trajectory.findings import some
-from ..trajectory.record import RECORD, read_record
 from ..trajectory.schedule import Every, Schedule
 from ..trajectory.selection import check_step
-from ..trajectory.tokenizers import file_digests
 from ..trajectory.weights.building import check_dtype
-from ..trajectory.weights.digests import combine, tensor_digests
-from ..trajectory.weights.folders import find_weights, step_folders
-from ..trajectory.weights.saving import (
-    save_checkpoint,
-    sweep,
-    temporary_beside,
-    unwrap,
-    write_json,
-)
+from ..trajectory.weights.saving import unwrap
 from .branches import branched, repeated, replaced
+from .folder import RecordingFolder, class_name
 from .processes import is_first_process
 
 if TYPE_CHECKING:
@@ -121,7 +111,6 @@ class Recorder:
         self.schedule = Schedule.coerce(every, total)
         self._tokenizer = tokenizer
         self._overwrite = overwrite
-        self._dtype = dtype
         self._begun = False
         self._steps: set[int] = set()
         self._failed: list[int] = []
@@ -129,7 +118,8 @@ class Recorder:
         # On disk, and not passed again since the run went back.
         self._ahead: set[int] = set()
         self._is_proven = False  # whether the run went back to weights that are on disk
-        self._check_folder()
+        self._on_disk = RecordingFolder(self.folder, dtype)
+        self._on_disk.check()
         self.observer = self._make_observer(observe, inputs, log, budget)
 
     def _make_observer(
@@ -204,7 +194,7 @@ class Recorder:
                 "%s lacks steps that could not be written: %s.", self.folder, failed
             )
         try:
-            self._note(finished=step)
+            self._on_disk.put(finished=step)
         except OSError as error:
             logger.warning(
                 "%s does not say that the run has ended: %s", self.folder, error
@@ -236,8 +226,7 @@ class Recorder:
             return False
 
     def _save(self, step: int, model: nn.Module) -> bool:
-        save_checkpoint(self._path(step), model, self._dtype)
-        self._note_digest(step)
+        self._on_disk.save(step, model)
         self._steps.add(step)
         return True
 
@@ -247,9 +236,9 @@ class Recorder:
         if not self._ahead:
             return
         try:
-            self._is_proven = step in self._steps and self._is_stored(step, model)
-            branches = (read_record(self.folder) or {}).get("branches", [])
-            self._note(branches=branched(branches, step, self._ahead))
+            self._is_proven = step in self._steps and self._on_disk.holds(step, model)
+            branches = self._on_disk.noted("branches", [])
+            self._on_disk.put(branches=branched(branches, step, self._ahead))
         except (OSError, SafetensorError) as error:
             self._is_proven = False
             logger.warning(
@@ -262,9 +251,9 @@ class Recorder:
         Where both are the same, the run repeats itself, and what follows on disk is its own.
         """
         self._ahead.discard(step)
-        branches = (read_record(self.folder) or {}).get("branches", [])
-        if self._is_stored(step, model):
-            self._note(branches=repeated(branches, step))
+        branches = self._on_disk.noted("branches", [])
+        if self._on_disk.holds(step, model):
+            self._on_disk.put(branches=repeated(branches, step))
             return False
         if not due:
             return False
@@ -275,27 +264,10 @@ class Recorder:
                 step,
             )
             return False
-        self._replace(step, model)
-        self._note(branches=replaced(branches, step))
+        self._on_disk.replace(step, model)
+        self._on_disk.put(branches=replaced(branches, step))
         logger.warning("step %d is replaced: the run was resumed before it.", step)
         return True
-
-    def _replace(self, step: int, model: nn.Module) -> None:
-        """Write a step in the place of another one, which stays if that fails."""
-        place = step_folders(self.folder)[step]
-        aside = temporary_beside(self.folder / "replaced")
-        digests = (read_record(self.folder) or {}).get("digests", {})
-        self._note(
-            digests={key: value for key, value in digests.items() if key != str(step)}
-        )
-        place.rename(aside)
-        try:
-            self._save(step, model)
-        except BaseException:
-            if not self._path(step).exists():
-                aside.rename(place)
-            raise
-        shutil.rmtree(aside, ignore_errors=True)
 
     def _fail(self, step: int, error: Exception) -> None:
         """Say that a checkpoint was not written; a training of days is not ended by that."""
@@ -304,86 +276,26 @@ class Recorder:
             "step %d was not recorded, the training goes on: %s", step, error
         )
 
-    def _note_digest(self, step: int) -> None:
-        """Note what was written, so that an audit finds steps that are exchanged later."""
-        record = read_record(self.folder) or {}
-        digest = combine(tensor_digests(find_weights(self._path(step))))
-        self._note(digests={**record.get("digests", {}), str(step): digest})
-
-    def _note(self, **entries: Any) -> None:
-        """Put entries into the note about this run."""
-        write_json(
-            self.folder / RECORD, {**(read_record(self.folder) or {}), **entries}
-        )
-
-    def _is_stored(self, step: int, model: nn.Module) -> bool:
-        """Return whether the checkpoint on disk holds the weights that `model` has now."""
-        digests = tensor_digests(find_weights(step_folders(self.folder)[step]))
-        # Names and layout on disk can differ from ours.
-        trial = temporary_beside(self.folder / "trial")
-        try:
-            save_checkpoint(trial, model, self._dtype)
-            return tensor_digests(find_weights(trial)) == digests
-        finally:
-            shutil.rmtree(trial, ignore_errors=True)
-
-    def _path(self, step: int) -> Path:
-        return self.folder / f"checkpoint-{step}"
-
-    def _check_folder(self) -> None:
-        if self.folder.exists() and not self.folder.is_dir():
-            raise ArgumentError(f"folder must be a folder; {self.folder} is a file.")
-        if (
-            self.folder.is_dir()
-            and read_record(self.folder) is None
-            and step_folders(self.folder)
-        ):
-            raise ArgumentError(
-                f"{self.folder} holds checkpoints that no Recorder wrote; give the Recorder a "
-                "folder of its own."
-            )
-
     def _begin(self, step: int, model: nn.Module) -> None:
         """Make the folder ready: new, cleared, or the same run continued."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if self._overwrite:
-            self._clear()
-        record = read_record(self.folder)
-        if record is not None:
-            self._check_same_run(record, step, model)
+        there = self._on_disk
+        there.ready(self._overwrite)
+        if self._overwrite and self.observer is not None:
+            self.observer.path.unlink(missing_ok=True)
+        before = there.note
+        if before is not None:
+            there.check_same_run(step, model)
         elif step > 0:
             logger.warning(
                 "recording begins at step %d; step 0 was not recorded.", step
             )
-        sweep(self.folder)
-        self._steps = set(step_folders(self.folder))
-        write_json(self.folder / RECORD, self._record(record, step, model))
+        there.sweep()
+        self._steps = set(there.steps)
+        there.write_note(self._record(before, step, model))
         self._go_back(step, model)
-        self._save_tokenizer()
+        if self._tokenizer is not None:
+            there.save_tokenizer(self._tokenizer)
         self._begun = True
-
-    def _clear(self) -> None:
-        for path in step_folders(self.folder).values():
-            shutil.rmtree(path)
-        for name in (RECORD, *file_digests(self.folder)):
-            (self.folder / name).unlink(missing_ok=True)
-        if self.observer is not None:
-            self.observer.path.unlink(missing_ok=True)
-
-    def _check_same_run(
-        self, record: dict[str, Any], step: int, model: nn.Module
-    ) -> None:
-        remedy = "give another folder, or overwrite=True to delete it"
-        if record["class"] != _class_name(model):
-            raise ArgumentError(
-                f"{self.folder} holds a recording of {record['class']}, this model is "
-                f"{_class_name(model)}; {remedy}."
-            )
-        if step in step_folders(self.folder) and not self._is_stored(step, model):
-            raise ArgumentError(
-                f"{self.folder} holds another run: its step {step} has other weights than this "
-                f"model; {remedy}."
-            )
 
     def _record(
         self, before: dict[str, Any] | None, step: int, model: nn.Module
@@ -399,7 +311,7 @@ class Recorder:
             schedules = [*earlier, {"from": begin, **now}]
         return {
             "format": 1,
-            "class": _class_name(model),
+            "class": class_name(model),
             "schedules": schedules,
             "digests": dict(before.get("digests", {})) if before else {},
             "branches": list(before.get("branches", [])) if before else [],
@@ -412,25 +324,3 @@ class Recorder:
                 "python": platform.python_version(),
             },
         }
-
-    def _save_tokenizer(self) -> None:
-        if self._tokenizer is None:
-            return
-        before = file_digests(self.folder)
-        if not before:
-            self._tokenizer.save_pretrained(self.folder)
-            return
-        trial = temporary_beside(self.folder / "tokenizer")
-        try:
-            self._tokenizer.save_pretrained(trial)
-            same = file_digests(trial) == before
-        finally:
-            shutil.rmtree(trial, ignore_errors=True)
-        if not same:
-            raise ArgumentError(
-                f"{self.folder} holds another tokenizer; a run keeps one from its first step on."
-            )
-
-
-def _class_name(model: nn.Module) -> str:
-    return type(model).__qualname__

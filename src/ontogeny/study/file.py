@@ -18,8 +18,9 @@ from ..trajectory import Trajectory
 from ..trajectory.tokenizers import named_tokenizer
 from .folder.controls import FEWEST_STEPS
 from .folder.settings import resolve_device
-from .input_tables import as_list, as_table, as_tables, check_keys, input_sets
+from .input_tables import input_sets
 from .study import Study
+from .tables import as_list, as_table, as_tables, check_keys
 
 T = TypeVar("T")
 

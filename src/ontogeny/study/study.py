@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from .. import activity
 from ..errors import ArgumentError, StoreError
 from ..inputs import Inputs
 from ..markup import html_block, html_table
 from ..observables import Observable
 from ..trajectory import Trajectory
 from ..whole_files import writing_whole
-from ..words.formats import plural
 from .cells.cache import hash_once
 from .cells.environment import environment
 from .cells.graph import is_of_steps
@@ -26,17 +21,9 @@ from .cells.in_hand import is_read_by_step
 from .cells.models import release_skeleton
 from .cells.readings import state_node
 from .checks import check_left_out, check_observables, check_trajectory, named_inputs
-from .folder.claims import claimed, claims_of, held
 from .folder.controls import Controls
-from .folder.frozen import (
-    AT_END,
-    AT_WORK,
-    entered,
-    frozen_settings,
-    frozen_steps,
-    identity,
-)
-from .folder.layout import result_path, state_path
+from .folder.frozen import entered, frozen_settings, frozen_steps, identity
+from .folder.layout import state_path
 from .folder.settings import (
     Settings,
     first_steps,
@@ -53,28 +40,14 @@ from .planning.plan import Plan, sum_of_plans
 from .planning.power import what_controls_decide
 from .planning.probe import Probe
 from .progress import Progress, chosen_progress
-from .results.checksums import root_attributes
-from .results.finished import files_read, is_finished, is_whole, mark_of, note_finished
-from .results.result import READ_OTHERWISE, Stated, described, merged
+from .results.finished import files_read, note_finished
+from .results.result import Stated
 from .results.study_result import StudyResult
 from .running.executors import Submitting, workers_here
 from .running.handed import Exchange, Handed
-from .running.schedule import (
-    compute,
-    drop_references,
-    save_digests,
-    summaries_of,
-    summarise,
-)
-from .speaking import (
-    MOVE_IT,
-    doubts,
-    odd_texts,
-    refusal,
-    say,
-    say_environments,
-    say_problems,
-)
+from .running.merging import Merging
+from .running.schedule import compute, save_digests, summaries_of, summarise
+from .speaking import MOVE_IT, doubts, odd_texts, refusal, say
 
 
 class Study:
@@ -422,17 +395,13 @@ class Study:
             left_out = {f.node: f.why_left_out for f in examined.failures if f.left_out}
             of_study = replace(of_study, left_out=left_out)
         parts = of_study.made(settings, frozen)
-
-        def mark() -> str:
-            return mark_of(path, parts, described(parts, self._stated), audited)
-
-        if is_finished(path, mark):
+        merging = Merging(path, parts, self._stated, audited, progress)
+        if merging.is_finished:
             try:
-                # Whatever else is asked of it, it is opened for that.
-                _say_audit(root_attributes(result_path(path)), progress)
+                result = merging.opened()
                 self._announce((), examined, frozen, progress)
-                _say_nothing_to_do(parts, progress)
-                return StudyResult(path)
+                merging.say_nothing_to_do()
+                return result
             except StoreError:  # of damage that its files' stamps do not show
                 note_finished(path, "")
         for part in parts:
@@ -457,39 +426,7 @@ class Study:
         if by_step:  # what workers have noted is not read again to audit it
             hash_once(path, self.trajectory)
         summarise(parts, progress.note)
-        return self._merge(path, parts, problems, elsewhere, mark, progress)
-
-    def _merge(
-        self,
-        path: Path,
-        parts: Sequence[RunPart],
-        problems: Sequence[str],
-        elsewhere: Sequence[str],
-        mark: Callable[[], str],
-        progress: Progress,
-    ) -> StudyResult:
-        """Put the result together; of the tasks of a job array, which all end so, one does it."""
-        activity.now("putting the result together")
-        with claimed(path, f"{AT_END}{uuid.uuid4().hex}"), held(path, "merging"):
-            whole = not problems and is_finished(path, mark)
-            if whole:
-                result = StudyResult(path)
-            else:
-                tree = merged(path, parts, self._stated, problems)
-                result = StudyResult(tree)
-                _say_audit(tree.attrs, progress)
-                say_problems(tree)
-                say_environments(tree)
-                whole = not (problems or elsewhere) and is_whole(
-                    tree, environment(self.device)
-                )
-            if not problems and len(claims_of(path, AT_WORK)) <= len(
-                claims_of(path, AT_END)
-            ):
-                drop_references(parts[1:])  # nobody reads them any more
-            if whole:
-                note_finished(path, mark())
-        return result
+        return merging.result(problems, elsewhere)
 
     def _announce(
         self,
@@ -554,21 +491,6 @@ class Study:
             "control_steps": self._controls.steps,
             "controls": [control.to_dict() for control in controls],
         }
-
-
-def _say_audit(attributes: Mapping[Any, Any], progress: Progress) -> None:
-    """Note what the audit of a result's checkpoints has found."""
-    for finding in json.loads(attributes["findings"]):
-        if finding["kind"] != READ_OTHERWISE:  # said before anything was computed
-            progress.note(f"audit: {finding['message']}")
-
-
-def _say_nothing_to_do(parts: Sequence[RunPart], progress: Progress) -> None:
-    cells = chain.from_iterable(part.graph.cells() for part in parts)
-    count = sum(cell.observed for cell in cells)
-    progress.start(0, 0)  # an object of a user's counts on it
-    progress.note(f"nothing to do: {plural(count, 'cell')} are there")
-    progress.finish()
 
 
 def _memory_notes(plan: Plan) -> list[str]:

@@ -20,14 +20,15 @@ from ..problems import Problems
 from ..problems.table import problems_of
 from ..trees import MergedResult, as_tree
 from .abilities import has_abilities
-from .catalogue import DAMAGES, HELD_OUT, LOSS
+from .catalogue import DAMAGES
 from .formats import mid_sentence, plain_text
 from .labels import LayerGroups, layer_groups, short_names, slug
 from .levels import Levels
 from .nodes import Node, as_mapping, attribute, layer_paths, read_nodes
+from .page_catalogue import HELD_OUT, LOSS
 from .page_claims import claims_of_result
-from .phrases import Names
 from .rows import Row
+from .subjects import Names
 from .voice import OF_STEPS, Voice
 
 

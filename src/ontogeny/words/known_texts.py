@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..claims import Certainty, Claim, Kind
-from .catalogue import HEADINGS
-from .phrases import Names, Phrases, Said
+from .page_catalogue import HEADINGS
+from .phrases import Phrases
 from .sentences import said
+from .statements import Said
+from .subjects import Names
 from .voice import Voice
 
 OF_SETS = (Kind.MEMORISED, Kind.GENERALISES, Kind.OVERFITS)

@@ -77,8 +77,7 @@ MEASURED: dict[str, str] = {
     "to {number}.",
     "n_earlier": "{number} of {whole} concepts came to be readable in earlier "
     "layers{against}{parts}.",
-    "n_later": "{number} of {whole} concepts came to be readable in later "
-    "layers{against}{parts}.",
+    "n_later": "{number} of {whole} concepts came to be readable in later layers{against}{parts}.",
     "n_concepts": "{number} of {whole} latents of {layer} {is|are} concepts, found in both "
     "halves{against}.",
     "n_apart": "{number} more {latent|latents} of {layer} can be read, but not found by one half.",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import xarray as xr
 
-from .rows import NAMES as ROW_NAMES
+from .row_variables import NAMES as ROW_NAMES
 
 Names = Mapping[str, tuple[str, str]]
 """``{variable: (long_name, units)}``; units ``"1"`` of ratios and ``""`` of words and verdicts.

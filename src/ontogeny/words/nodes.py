@@ -17,7 +17,8 @@ from ..figures import Figure
 from .catalogue import OF_NODE, OF_TEXTS
 from .formats import plain_text, sentence_start
 from .labels import slug
-from .rows import Row, bands_of, read_rows
+from .row_reading import bands_of, read_rows
+from .rows import Row
 from .run_rows import read_run_rows
 from .voice import Voice
 

@@ -32,7 +32,8 @@ from .catalogue import DAMAGES
 from .one_model import claims_of_one_model, is_one_model
 from .order import first_and_last
 from .row_claims import claims_of_rows, rows_tested
-from .rows import Row, bands_of, read_rows
+from .row_reading import bands_of, read_rows
+from .rows import Row
 
 
 def claims_of(

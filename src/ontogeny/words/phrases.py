@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 
 from ..claims import Claim, Kind, Reason
 from ..claims.places import OF_TOKENS
-from .catalogue import COUNTS, DAMAGES, HALF, NEEDED, REASONS, SINGLE
+from .catalogue import COUNTS, DAMAGES, NEEDED, REASONS, SINGLE
+from .dated_phrases import DatedPhrases
 from .formats import (
-    fine_step,
     first_of,
     from_to,
-    interval_text,
     joined,
     mid_sentence,
     number,
@@ -26,96 +25,18 @@ from .formats import (
     values_words,
 )
 from .measured_phrases import RIVALS, MeasuredPhrases, beside_of
+from .statements import Said
+from .subjects import SHARES, Names
 from .voice import Voice
 
 # Claims of one row of the chart, which has a name of its own.
 _OF_ROWS = (Kind.LEARNED, Kind.FORGOT, Kind.BEYOND_MOTION, Kind.CHANGED)
 _MOST_NAMES = 3
 _PLACED = (Kind.BEFORE,)  # whose templates name the layer
-# Claims whose numbers are shares of examples.
-_PERCENT = (Kind.ABOVE_CHANCE, Kind.GAINED, Kind.LOST, Kind.CHANGED_ON_ITEMS)
 
 
 @dataclass(frozen=True)
-class Names:
-    """How the parts of subjects are called on one page.
-
-    Parameters
-    ----------
-    titles
-        Of quantities, by node and variable, as they stand within a sentence.
-    layers
-        Short names of module paths.
-    totals
-        How many rows a quantity has, by node and variable.
-    runs
-        How many runs stand beside each other; 1 of a study of one.
-    nulls
-        What nulls are called, by node, variable and name.
-    first_step
-        Of what holds there already, nothing says since when.
-    several
-        Quantities, by node and variable, whose title is a plural.
-    """
-
-    titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    layers: Mapping[str, str] = field(default_factory=dict)
-    totals: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    runs: int = 1
-    nulls: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
-    first_step: float = -math.inf
-    several: Collection[tuple[str, str]] = ()
-
-    def null(self, claim: Claim) -> str:
-        """Return what a claim that differs from a null is held against."""
-        subject = claim.subject
-        name = claim.beside[0].name
-        return self.nulls.get((subject.node, subject.quantity, name), name)
-
-    def title(self, claim: Claim) -> str:
-        """Return what a claim is about, within a sentence."""
-        subject = claim.subject
-        if claim.kind in _PERCENT:
-            return f"“{subject.label}”"
-        quantity = subject.quantity.replace("_", " ")
-        return self.titles.get(
-            (subject.node, subject.quantity), quantity or subject.node
-        )
-
-    def layer(self, path: str) -> str:
-        """Return a layer in short, on one line."""
-        return self.layers.get(path, path).replace(" ", "\N{NO-BREAK SPACE}")
-
-
-@dataclass(frozen=True)
-class Said:
-    """One sentence or heading, the claims that it is made of, and how it ends.
-
-    ``rest`` is its end, a date or a doubt, and ``phrases`` are the names of those before it.
-    """
-
-    text: str
-    claims: tuple[Claim, ...] = ()
-    rest: str = ""
-    phrases: frozenset[str] = frozenset()
-
-    @property
-    def lead(self) -> str:
-        """What happened, before `rest`."""
-        return self.text.removesuffix(self.rest).rstrip()
-
-    def tells(self, other: Said) -> bool:
-        """Return whether it says what happened in all claims of another one."""
-        own, others = ({(c.kind, c.subject) for c in s.claims} for s in (self, other))
-        return bool(others) and others <= own
-
-    def covers(self, other: Said) -> bool:
-        """Return whether it is another one, or has all its phrases on the same claims."""
-        return self is other or (self.tells(other) and other.phrases <= self.phrases)
-
-
-@dataclass(frozen=True)
-class Phrases(MeasuredPhrases):
+class Phrases(MeasuredPhrases, DatedPhrases):
     """The phrases of claims of one kind and certainty on one quantity.
 
     Parameters
@@ -261,12 +182,6 @@ class Phrases(MeasuredPhrases):
         return joined(first_of(list(labels), _MOST_NAMES))
 
     @property
-    def dates(self) -> str:
-        """Since when it holds of the first and of the last of them."""
-        steps = [claim.since for claim in self.claims if math.isfinite(claim.since)]
-        return f" by {self.voice.unit} {value_range(steps, fine_step)}" if steps else ""
-
-    @property
     def kind(self) -> str:
         """What happened, as the table of claims has it."""
         return self.first.kind.value
@@ -299,11 +214,6 @@ class Phrases(MeasuredPhrases):
         return self.names.layer(self.first.beside[0].name)
 
     @property
-    def next_step(self) -> str:
-        """Its step."""
-        return fine_step(self.first.last)
-
-    @property
     def verb(self) -> str:
         """In which direction they went."""
         changes = [claim.last - claim.first for claim in self.claims]
@@ -316,7 +226,7 @@ class Phrases(MeasuredPhrases):
         """From what to what, with units."""
         firsts = [claim.first for claim in self.claims]
         lasts = [claim.last for claim in self.claims]
-        if self.first.kind in _PERCENT:
+        if self.first.kind in SHARES:
             return f"{_percent(firsts[0])} to {_percent(lasts[0])}"
         if len(self.claims) > 1:
             return from_to(firsts, lasts, self.voice.fill(self.first.units) or "1")
@@ -348,60 +258,6 @@ class Phrases(MeasuredPhrases):
         least = max(map(abs, known)) / 1000  # smaller ones are written as 0
         signed = [value if abs(value) > least else 0.0 for value in known]
         return value_range(signed, _signed, " to ")
-
-    @property
-    def half(self) -> str:
-        """When half of the change was over."""
-        steps = [claim.since for claim in self.claims if math.isfinite(claim.since)]
-        if not steps:
-            return ""
-        if len(steps) > 1:
-            return f"{HALF} {self.voice.unit} {value_range(steps, fine_step)}"
-        return f"{HALF} {self._dated(self.first)}"
-
-    @property
-    def since(self) -> str:
-        """From which step on it holds."""
-        claim = self.first
-        if not math.isfinite(claim.since):
-            return ""
-        if claim.kind in (Kind.GAINS_FROM, Kind.BORN):
-            return f" by {self._dated(claim)}"
-        if claim.kind is Kind.RISES_AGAIN:
-            return f" at {self._dated(claim)}"
-        if claim.kind is Kind.ABOVE_CHANCE and claim.since <= self.names.first_step:
-            return f" at every {self.voice.checkpoint}"
-        return f" from {self._dated(claim)}"
-
-    @property
-    def at(self) -> str:
-        """At which step it is so."""
-        claim = self.first
-        return f" at {self._dated(claim)}" if math.isfinite(claim.since) else ""
-
-    @property
-    def dated(self) -> str:
-        """The step with its interval."""
-        return self._dated(self.first)
-
-    @property
-    def begin(self) -> str:
-        """The step from which on it holds, without its interval: of headings, which are short."""
-        return f"{self.voice.unit} {fine_step(self.first.since)}"
-
-    def _dated(self, claim: Claim) -> str:
-        """Return a step with its interval: ``step 127 (108–135)``."""
-        spread = interval_text(claim.since_low, claim.since_high)
-        step = f"{self.voice.unit} {fine_step(claim.since)}"
-        return f"{step} ({spread})" if spread else step
-
-    @property
-    def step(self) -> str:
-        """The step that it is about."""
-        step = self.first.subject.step
-        if not math.isfinite(step):
-            return f"an unknown {self.voice.unit}"
-        return f"{self.voice.unit} {fine_step(step)}"
 
     @property
     def value(self) -> str:

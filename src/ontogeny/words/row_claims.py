@@ -16,7 +16,8 @@ from ..claims.since_base import moved_by
 from ..dynamics.reasons import Reason as RowReason
 from ..tails import t_limit
 from ..trees import Nodes
-from .rows import Row, read_rows
+from .row_reading import read_rows
+from .rows import Row
 
 # A change lies as controls lie where one more control would lie no farther from their mean than
 # this share of it, and the run as well. Three controls that differ by half say nothing.

@@ -23,7 +23,8 @@ from .formats import (
     with_interval,
 )
 from .row_claims import standing
-from .rows import NUMBERS, ControlRow, Row
+from .row_variables import NUMBERS
+from .rows import ControlRow, Row
 
 # Which test said that it changed, where the quantity brings one.
 BY_EXAMPLES = " on these examples (exact test)"

@@ -11,8 +11,10 @@ import numpy as np
 import xarray as xr
 
 from .formats import plain_text
+from .row_reading import read_rows
+from .row_variables import NUMBERS
 from .row_words import direction, mean
-from .rows import NUMBERS, ControlRow, Row, RunRow, read_rows
+from .rows import ControlRow, Row, RunRow
 from .voice import Voice
 
 

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from ..claims import Certainty, Claim, Kind
 from ..trees import MergedResult
-from .catalogue import HEADINGS, MOST_WORDS
 from .content import Content, read_content
 from .formats import joined, sentence_start
-from .phrases import Names, Phrases, Said
+from .page_catalogue import HEADINGS, MOST_WORDS
+from .phrases import Phrases
 from .sentences import OF_ROWS, place_of, said, standing_claims
+from .statements import Said
+from .subjects import Names
 from .voice import Voice
 
 _JOINED = (*OF_ROWS, Kind.BEFORE)

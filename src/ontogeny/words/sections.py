@@ -7,15 +7,15 @@ from typing import Any
 
 from ..claims import Certainty, Claim, Kind
 from ..problems.problem import standing_of
-from .catalogue import HEADINGS
 from .content import Content
 from .formats import count, plain_text, plural
 from .nodes import Node
 from .one_model import is_one_model
-from .phrases import Said
+from .page_catalogue import HEADINGS
 from .runs import control_words, sentences_of_runs
 from .selection import counted
 from .sentences import OF_ROWS, reproduced, sentences, standing_claims
+from .statements import Said
 
 
 def claims_of_node(content: Content, node: Node) -> list[Claim]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..claims import Certainty, Claim, Kind, Reason, Reference
-from .catalogue import HEADINGS
 from .content import Content
 from .formats import plural
-from .phrases import Phrases, Said
+from .page_catalogue import HEADINGS
+from .phrases import Phrases
 from .sentences import OF_ROWS, said, standing_claims
+from .statements import Said
 
 NAMED = 2  # of several alike, so many are named
 # No learning moved the loss.

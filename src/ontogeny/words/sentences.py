@@ -9,7 +9,6 @@ from dataclasses import replace
 from ..claims import Certainty, Claim, Kind, Reason, Reference
 from .catalogue import (
     COUNTS,
-    HEADINGS,
     OF_CONCEPTS,
     OF_LABELS,
     OF_QUANTITIES,
@@ -21,7 +20,10 @@ from .catalogue import (
 )
 from .formats import plural, sentence_start
 from .measured_phrases import can_fill
-from .phrases import Names, Phrases, Said
+from .page_catalogue import HEADINGS
+from .phrases import Phrases
+from .statements import Said
+from .subjects import Names
 from .voice import Voice
 
 # Claims on the rows of a chart, the strongest first.

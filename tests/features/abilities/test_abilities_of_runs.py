@@ -8,9 +8,9 @@ from helpers import ability_nodes, compared_runs
 from ontogeny.claims import Certainty, Kind
 from ontogeny.features.abilities.between_runs import claims_of_runs
 from ontogeny.words.content import read_content
-from ontogeny.words.phrases import Names
 from ontogeny.words.sections import section_sentences
 from ontogeny.words.sentences import sentences
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import OF_STEPS
 
 NEVER = [0.5] * 4

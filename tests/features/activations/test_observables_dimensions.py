@@ -11,7 +11,7 @@ from ontogeny import geometry
 from ontogeny.errors import ArgumentError
 from ontogeny.features.activations.dimensions import _isotropic, _measures
 from ontogeny.observables import EffectiveDimensions
-from ontogeny.observables.base import dataset
+from ontogeny.observables.variables import dataset
 from ontogeny.summary import Units
 
 MEASURES = [q.name for q in EffectiveDimensions.quantities]

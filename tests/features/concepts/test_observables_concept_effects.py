@@ -25,8 +25,8 @@ from ontogeny.observables.removal import LossAtTokens
 from ontogeny.store import read_cell
 from ontogeny.study.folder.layout import state_path
 from ontogeny.units import Units
-from ontogeny.words.phrases import Names
 from ontogeny.words.sentences import sentences
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import OF_STEPS
 
 N, M, R, USED, TEXT = 720, 16, 12, 2, 12

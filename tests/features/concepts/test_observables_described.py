@@ -8,7 +8,7 @@ import ontogeny as og
 from helpers.lookup_model import PLANTED, STEPS, WIDTH, lookup_run, lookup_texts
 from helpers.said import said_of
 from ontogeny import describe, needs
-from ontogeny.capture.layer_readout import Readout
+from ontogeny.capture.vocabulary_map import Readout
 from ontogeny.features.concepts.described import EMPTY, vocabulary
 from ontogeny.features.concepts.dictionaries_described import claims_of_names
 from ontogeny.store import read_cell

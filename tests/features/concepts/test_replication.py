@@ -8,8 +8,8 @@ import xarray as xr
 from ontogeny import concepts
 from ontogeny.features.concepts.noise import claims_of_replication, replication, shares
 from ontogeny.units import Units
-from ontogeny.words.phrases import Names
 from ontogeny.words.sentences import sentences
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import OF_STEPS
 
 CHANGES = ("rounding", "seed", "order of tokens", "half of texts")

@@ -16,9 +16,9 @@ from ontogeny.observables import ConceptChange, JointConcepts
 from ontogeny.report.concepts.atlas import read_atlas
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.words.content import read_content
-from ontogeny.words.phrases import Names
 from ontogeny.words.sections import section_sentences
 from ontogeny.words.sentences import said
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import Voice
 
 DIMS = ("step", "change", "layer")

@@ -19,15 +19,15 @@ from ontogeny.features.labelled.permuted_labels import (
 )
 from ontogeny.figures import Section
 from ontogeny.observables import LabelAccuracy
-from ontogeny.observables.base import dataset
+from ontogeny.observables.variables import dataset
 from ontogeny.quantities import Measured
 from ontogeny.start import Wishes, propose
 from ontogeny.summary import with_verdicts
 from ontogeny.summary.controls import with_controls
 from ontogeny.summary.summarise import summarise
 from ontogeny.tasks import train_tokenizer
-from ontogeny.words.phrases import Names
 from ontogeny.words.sentences import said
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import Voice
 
 RNG = np.random.default_rng(0)

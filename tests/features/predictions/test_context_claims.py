@@ -8,8 +8,8 @@ from torch import nn
 import ontogeny as og
 from ontogeny.claims import Kind, from_dataset
 from ontogeny.features.predictions.context_claims import claims_of_context
-from ontogeny.words.phrases import Names
 from ontogeny.words.sentences import said
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import Voice
 
 STATES = 3

@@ -13,8 +13,8 @@ from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.inputs import Inputs
 from ontogeny.observables.crossing import crossing
 from ontogeny.observables.word_frequencies import blind_guess, guesses
-from ontogeny.words.phrases import Names
 from ontogeny.words.sentences import said
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import Voice
 
 VOCABULARY = 50

@@ -14,8 +14,8 @@ from ontogeny.claims import Certainty, Kind, from_dataset
 from ontogeny.features.predictions.rises import rise_p_value
 from ontogeny.features.predictions.set_claims import claims_of_sets
 from ontogeny.study.file import make_sources
-from ontogeny.words.phrases import Names
 from ontogeny.words.sentences import said
+from ontogeny.words.subjects import Names
 from ontogeny.words.voice import Voice
 
 P = 13

@@ -17,7 +17,7 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from ontogeny.arrays import to_numpy
+from ontogeny.arrays import check_finite, to_numpy
 from ontogeny.capture.forward import check_fits, device_of, frozen, quiet, run
 from ontogeny.capture.layers import match_layers
 from ontogeny.capture.objectives import ReadingSettings
@@ -164,8 +164,7 @@ def _directions(paths: Sequence[str], directions: Any) -> dict[str, np.ndarray]:
             raise ArgumentError(
                 f"directions of {path} must be (m,) or (m, K); the shape is {array.shape}."
             )
-        if not np.isfinite(array).all():
-            raise NonFiniteError(f"directions of {path} hold NaN or infinity.")
+        check_finite(f"directions of {path}", array)
         vectors[path] = array
     if len({v.shape[1] for v in vectors.values()}) > 1:
         counts = {path: v.shape[1] for path, v in vectors.items()}

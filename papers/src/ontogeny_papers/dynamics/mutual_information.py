@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma
 
-from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny.arrays import check_finite
+from ontogeny.errors import ArgumentError
 
 CHUNK = 2**22  # numbers held at a time
 
@@ -73,8 +74,8 @@ def mutual_information(
             f"neighbours must lie between 1 and {len(first) - 1} and n_shuffles not be negative; "
             f"got {neighbours} and {n_shuffles}."
         )
-    if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        raise NonFiniteError("x and y must be finite; they hold NaN or infinity.")
+    check_finite("x", first)
+    check_finite("y", second)
     rows = _scaled(second.reshape(-1, len(first)))
     first = _scaled(first[None])[0]
     information = _kraskov(first, rows, neighbours)

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.ndimage import convolve1d
 
-from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny.arrays import check_finite
+from ontogeny.errors import ArgumentError
 
 
 def rolling_mean(values: ArrayLike, half_window: int) -> np.ndarray:
@@ -45,10 +46,7 @@ def rolling_mean(values: ArrayLike, half_window: int) -> np.ndarray:
         )
     if half_window < 0:
         raise ArgumentError(f"half_window must be 0 or more; got {half_window}.")
-    if not np.isfinite(series).all():
-        raise NonFiniteError(
-            f"values holds {np.sum(~np.isfinite(series))} NaN or infinite values."
-        )
+    check_finite("values", series)
     kernel = np.ones(2 * min(int(half_window), series.shape[-1]) + 1)
     sums = convolve1d(series, kernel, axis=-1, mode="constant")
     return sums / convolve1d(np.ones(series.shape[-1]), kernel, mode="constant")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny.arrays import check_finite
+from ontogeny.errors import ArgumentError
 
 
 def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> np.ndarray:
@@ -45,8 +46,8 @@ def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> np.ndarray:
         raise ArgumentError(
             f"x and y must be series; got shapes {first.shape}, {second.shape}."
         )
-    if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        raise NonFiniteError("x and y must be finite; they hold NaN or infinity.")
+    check_finite("x", first)
+    check_finite("y", second)
     n = first.shape[-1]
     m = second.shape[-1]
     if band is not None and band < abs(n - m):

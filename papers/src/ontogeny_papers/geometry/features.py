@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny.arrays import matrix, to_numpy
 
 
 def feature_dimensionality(W: ArrayLike) -> np.ndarray:
@@ -38,11 +38,7 @@ def feature_dimensionality(W: ArrayLike) -> np.ndarray:
     >>> feature_dimensionality([[1.0, 0.0, 0.0], [0.0, 2.0, -2.0]]).tolist()
     [1.0, 0.5, 0.5]
     """
-    directions = np.asarray(W, dtype=np.float64)
-    if directions.ndim != 2 or not directions.size:
-        raise ArgumentError(f"W must be a matrix (m, n); got shape {directions.shape}.")
-    if not np.isfinite(directions).all():
-        raise NonFiniteError("W holds NaN or infinity.")
+    directions = to_numpy(matrix("W", W)).astype(np.float64)
     largest = np.abs(directions).max()
     directions = directions / (largest or 1.0)  # so that no square underflows
     squares = np.square(directions).sum(axis=0)

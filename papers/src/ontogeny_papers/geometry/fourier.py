@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ontogeny.errors import ArgumentError, NonFiniteError
+from ontogeny.arrays import check_finite
+from ontogeny.errors import ArgumentError
 
 
 def row_frequencies(E: ArrayLike) -> np.ndarray:
@@ -47,8 +48,7 @@ def row_frequencies(E: ArrayLike) -> np.ndarray:
         raise ArgumentError(
             f"E must have at least 4 rows and two dimensions; got {rows.shape}."
         )
-    if not np.isfinite(rows).all():
-        raise NonFiniteError("E holds NaN or infinity.")
+    check_finite("E", rows)
     apart = rows - rows.mean(axis=0)
     scale = np.abs(apart).max()
     if scale <= np.finfo(np.float64).eps * np.abs(rows).max():

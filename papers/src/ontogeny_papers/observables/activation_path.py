@@ -11,8 +11,8 @@ import xarray as xr
 
 from ontogeny.errors import ArgumentError
 from ontogeny.figures import Section
-from ontogeny.observables.base import by_layer
 from ontogeny.observables.of_activations import OfActivations
+from ontogeny.observables.variables import by_layer
 from ontogeny.quantities import Quantity
 from ontogeny.trees import Nodes
 

@@ -15,7 +15,8 @@ from ontogeny.errors import ArgumentError, check_number
 from ontogeny.figures import Section
 from ontogeny.inputs import Inputs
 from ontogeny.needs import InputSet, Model, Need
-from ontogeny.observables.base import Observable, dataset
+from ontogeny.observables.base import Observable
+from ontogeny.observables.variables import dataset
 from ontogeny.quantities import Measured, Quantity
 
 from .sampled_losses import sampled_chains

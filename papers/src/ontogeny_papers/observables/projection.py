@@ -12,6 +12,7 @@ import xarray as xr
 from torch import Tensor
 
 from ontogeny import geometry
+from ontogeny.arrays import check_finite
 from ontogeny.capture.blocks import WeightBlock
 from ontogeny.errors import ArgumentError, CheckpointError, NonFiniteError
 from ontogeny.figures import Section
@@ -165,8 +166,7 @@ class Projection(Commutators):
         snapshot = {}
         for name, block in blocks.items():
             values = block_values(block, parameters).float().cpu().numpy()
-            if not np.isfinite(values).all():
-                raise NonFiniteError(f"{name} holds NaN or infinite values.")
+            check_finite(name, values)
             snapshot[name] = values.copy()
         return snapshot
 

@@ -92,8 +92,7 @@ def statements(data: xr.Dataset, variance: float) -> list[str]:
     return [
         (
             f"The variance rank ({100 * variance:g} %) of {matrices} of {count} weight matrices is "
-            f"{' to '.join(ends)}; a random walk with the same step "
-            f"lengths gives about {walk:.0f}."
+            f"{' to '.join(ends)}; a random walk with the same step lengths gives about {walk:.0f}."
         ),
         (
             f"In {below} of {matrices} matrices it is lower than with the same directions in "

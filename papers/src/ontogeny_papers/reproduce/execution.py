@@ -49,8 +49,7 @@ class OrientationRecipe(MarkerRecipe):
         between = orientation_across_runs(paths)
         nodes = {**findings.nodes, "orientation-between-seeds": between}
         numbers = (*findings.numbers, between)
-        verdicts = layers_and_ranks(*numbers)
-        return Findings(verdicts, nodes, findings.attributes, numbers)
+        return Findings(nodes, numbers, findings.attributes)
 
 
 def layers_and_ranks(

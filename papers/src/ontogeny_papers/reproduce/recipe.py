@@ -129,16 +129,14 @@ class Materials:
 
 @dataclass(frozen=True)
 class Findings:
-    """What was measured: one verdict for each claim, nodes to draw, attributes of the result.
+    """What was measured: nodes to draw, the arguments of the recipe's judge, result attributes.
 
-    `numbers` are the arguments of the recipe's judge, which gives the verdicts: datasets, lists and
-    dicts of them, and plain numbers. Empty where the judge needs more than numbers.
+    `numbers` are datasets, lists and dicts of them, and plain numbers.
     """
 
-    verdicts: Sequence[Verdict]
     nodes: Nodes
+    numbers: tuple[Any, ...]
     attributes: Mapping[Any, Any] = dataclasses.field(default_factory=dict)
-    numbers: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -165,6 +163,8 @@ class Recipe(abc.ABC):
         Whether recorded runs can be given in place of those that it trains.
     version
         Raised where the measurement changes, so that what was measured before is not used.
+    judge
+        From the numbers of what is found to the verdicts that stand first on the page; None: none.
 
     Examples
     --------
@@ -183,6 +183,7 @@ class Recipe(abc.ABC):
     reads_text: bool = False
     reads_runs: bool = False
     version: int = 1
+    judge: Callable[..., Sequence[Verdict]] | None = None
 
     @abc.abstractmethod
     def measured(self, size: Any, materials: Materials) -> Findings:
@@ -236,12 +237,11 @@ class Recipe(abc.ABC):
             "settings": json.dumps(settings),
         }
         nodes = dict(findings.nodes)
-        if findings.verdicts:
+        verdicts = () if self.judge is None else self.judge(*findings.numbers)
+        if verdicts:
             limits = self.limits if quick else ""
             about = materials.description() if self.reads_text else ""
-            verdict = verdict_view(
-                findings.verdicts, self.claim, self.source, limits, about
-            )
+            verdict = verdict_view(verdicts, self.claim, self.source, limits, about)
             if quick:
                 verdict.attrs["setting"] = f"in a {_quick_words(size)}"
             nodes = {"verdict": verdict, **nodes}
@@ -381,12 +381,9 @@ class MeasuredRecipe(Recipe):
     ----------
     measure
         From a size, a dataclass of numbers, and materials to what is found.
-    judge
-        From the `numbers` of what is found to its verdicts; None where it needs more than numbers.
     """
 
     measure: Callable[[Any, Materials], Findings]
-    judge: Callable[..., Sequence[Verdict]] | None = None
 
     def measured(self, size: Any, materials: Materials) -> Findings:
         """Call `measure`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from ontogeny.trajectory import Trajectory
 
 from .averages import average_node
 from .recipe import Findings, Materials, Recipe
-from .verdicts import Found, Verdict
+from .verdicts import Found
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,6 @@ class TrainedRecipe(Recipe):
 
     Parameters
     ----------
-    judge
-        From each seed's nodes to the verdicts that stand first on the page; None: none.
     reduced
         From each seed's nodes to those that `judge` is given, with numbers in place of what is too
         large to be stored beside its sentences.
@@ -42,7 +40,6 @@ class TrainedRecipe(Recipe):
         Turned control runs in the study of each seed.
     """
 
-    judge: Callable[..., Sequence[Verdict]] | None = None
     controls: int = 0
     reduced: Callable[[Found], Found] = lambda results: results
 
@@ -111,8 +108,7 @@ class TrainedRecipe(Recipe):
             for observable in size.observables
         }
         numbers = self.reduced(results)
-        verdicts = [] if self.judge is None else self.judge(numbers)
-        return Findings(verdicts, nodes, attributes, (numbers,))
+        return Findings(nodes, (numbers,), attributes)
 
     def _study(
         self, label: str, seed: int, folder: Path, size: Any, materials: Materials

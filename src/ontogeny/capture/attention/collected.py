@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -39,9 +40,9 @@ class MapCollector(Collector):
         self._refused: set[str] = set()
         self._batches = 0
 
-    @abstractmethod
     def queries(self, batch: Batch) -> Tensor:
-        """Return which tokens are queries, (texts, tokens) bool."""
+        """Return which tokens are queries, (texts, tokens) bool: all, unless a subclass says."""
+        return torch.from_numpy(np.ascontiguousarray(batch.mask))
 
     @abstractmethod
     def reduce(self, path: str, weights: Tensor) -> None:

@@ -13,10 +13,10 @@ from ...distances.features import squared_distances
 from ...figures import Section
 from ...needs import Need
 from ...needs.derived import Reference
-from ...observables.base import by_layer
 from ...observables.catalogued import SOME_LAYERS, PresetEntry
 from ...observables.of_activations import OfSampledActivations
 from ...observables.rotations import Rotations
+from ...observables.variables import by_layer
 from ...quantities import Measured, Quantity
 from ...units import Units
 
@@ -72,13 +72,11 @@ class ActivationDecay(OfSampledActivations):
     section = Section(
         title="Activation decay",
         definition="How far the activations of a layer still are from those of the reference "
-        "{checkpoint}, "
-        "on the same tokens.",
+        "{checkpoint}, on the same tokens.",
         symbol="sₜ = ‖Aₜ − A_ref‖_F",
         null="0 at the reference {checkpoint} by definition, which is left out of the verdict. "
-        "Intervals: "
-        "resampling texts. A rotation of the whole feature space is no development; it is removed "
-        "by the best orthogonal map.",
+        "Intervals: resampling texts. A rotation of the whole feature space is no development; it "
+        "is removed by the best orthogonal map.",
         care="Relative values divide by √(‖Aₜ‖² + ‖A_ref‖²): two unrelated sets of activations "
         "give about 1. With fewer tokens than features the best rotation fits too well.",
         source="Bernas 2025, sec. 5.4, Figs 6-7",

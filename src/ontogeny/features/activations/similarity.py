@@ -134,9 +134,8 @@ class Similarity(OfMeasures):
         symbol="CKA = ‖XᵀY‖² / (‖XᵀX‖ ‖YᵀY‖)",
         null="The reference's activations with their tokens out of order.",
         care="It is 1 at the reference {checkpoint} by definition, which is left out of the "
-        "verdict. SVCCA "
-        "is near 1 for any data where tokens are hardly more than components. A few directions "
-        "with a large variance can hold CKA up alone.",
+        "verdict. SVCCA is near 1 for any data where tokens are hardly more than components. A few "
+        "directions with a large variance can hold CKA up alone.",
         source="Kornblith et al. 2019; Raghu et al. 2017; Morcos et al. 2018; Huh et al. 2024",
     )
 

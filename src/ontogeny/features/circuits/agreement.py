@@ -18,10 +18,10 @@ from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Need
 from ...observables.arguments import check_wholes
-from ...observables.base import dataset
 from ...observables.catalogued import DISTRIBUTIONS, PresetEntry
 from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
+from ...observables.variables import dataset
 from ...quantities import Measured, Quantity
 from ...trees import Nodes
 from .ngrams import LARGEST_ORDER, NGrams

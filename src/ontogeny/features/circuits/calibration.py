@@ -12,9 +12,9 @@ from torch import Tensor
 
 from ...errors import ArgumentError
 from ...figures import Heatmap, Section
-from ...observables.base import dataset
 from ...observables.catalogued import PASS, PresetEntry
 from ...observables.of_predictions import OfPredictions
+from ...observables.variables import dataset
 from ...quantities import Measured, Quantity
 from ...trees import Nodes
 from ...units import Units

@@ -12,8 +12,9 @@ import xarray as xr
 from ...capture.ov_circuit import CopyingScores
 from ...figures import Heatmap, Section
 from ...needs import Need
-from ...observables.base import Observable, by_layer
+from ...observables.base import Observable
 from ...observables.catalogued import PresetEntry
+from ...observables.variables import by_layer
 from ...quantities import Measured, Quantity
 from ...trees import Nodes
 from .initial import at_first_step

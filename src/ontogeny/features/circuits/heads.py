@@ -12,8 +12,9 @@ import xarray as xr
 from ...claims import Beside, Certainty, Claim, Reason, Subject, measurement
 from ...figures import Heatmap, Section
 from ...needs import Need
-from ...observables.base import Observable, by_layer
+from ...observables.base import Observable
 from ...observables.catalogued import ModelFacts, PresetEntry
+from ...observables.variables import by_layer
 from ...quantities import Measured, Quantity
 from ...trees import Nodes
 from ...words.one_model import is_one_model
@@ -73,10 +74,7 @@ class AttentionHeads(Observable):
 
     kind = "attention-heads"
     minima = {"n_sequences": 4, "period": 3}
-    question = (
-        "Which heads look at the token before, at a copy, or at what followed it, "
-        "and since when?"
-    )
+    question = "Which heads look at the token before, at a copy, or at what followed it, and since when?"
     requires = "a tokenizer or texts, attention maps"
     price = "one pass over 64 random sequences at each step"
     obstacles = ("no_maps",)

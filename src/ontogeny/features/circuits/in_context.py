@@ -11,9 +11,9 @@ import xarray as xr
 from ...errors import ArgumentError
 from ...figures import Section
 from ...inputs import Inputs
-from ...observables.base import dataset
 from ...observables.catalogued import PresetEntry
 from ...observables.of_predictions import OfPredictions
+from ...observables.variables import dataset
 from ...quantities import Measured, Quantity
 from .sequences import frame, framed
 

@@ -11,8 +11,9 @@ import xarray as xr
 
 from ...figures import Section
 from ...needs import Need
-from ...observables.base import Observable, by_layer
+from ...observables.base import Observable
 from ...observables.catalogued import PresetEntry
+from ...observables.variables import by_layer
 from ...quantities import Measured, Quantity
 from .lens_reading import LayerPredictions, LensReading
 

@@ -15,7 +15,6 @@ from ...capture.collect import feed
 from ...capture.implementations import attention_maps
 from ...capture.layers import match_attention
 from ...errors import ArgumentError, NonFiniteError, check_whole
-from ...inputs.batches import Batch
 from ...needs import Need, Source
 from .sequences import RandomSequences, sequences_for
 
@@ -152,10 +151,6 @@ class _HeadCollector(MapCollector):
         self._scores: dict[str, np.ndarray] = {}
         width = sequences.inputs.ids.shape[1]
         self._reached = torch.zeros(width, width, dtype=torch.bool)
-
-    def queries(self, batch: Batch) -> Tensor:
-        """Return that every token is a query."""
-        return torch.from_numpy(np.ascontiguousarray(batch.mask))
 
     def reduce(self, path: str, weights: Tensor) -> None:
         """Note the scores of the map's heads."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from ...capture.layer_readout import Readout, written
+from ...capture.vocabulary_map import Readout, written
 from ...words.names import Names
 from .describe.neighbours import neighbours_of_gram
 

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 import xarray as xr
 
-from ...capture.layer_readout import Readout
+from ...capture.vocabulary_map import Readout
 from ...errors import ArgumentError, CheckpointError, NonFiniteError
 from ...inputs import Inputs
 from ...inputs.sampling import TokenSample

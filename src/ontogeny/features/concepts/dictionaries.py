@@ -14,9 +14,8 @@ from ... import distances
 from ...arrays import on_host
 from ...claims import Claim, Subject, measurement
 from ...distances.correlations import CORRELATIONS
-from ...distances.features import FeatureRotation
 from ...distances.nearest import matched
-from ...errors import ArgumentError, CheckpointError, NonFiniteError
+from ...errors import ArgumentError
 from ...figures import Section
 from ...needs import Need
 from ...needs.derived import Reference
@@ -37,6 +36,8 @@ from ...trees import Nodes
 from ...units import Units
 from ...words.one_model import is_one_model
 from .describer import Describer
+from .dictionaries_chained import starts_of_chain
+from .dictionaries_compared import Comparison
 from .dictionaries_declared import (
     PRESETS,
     VARIABLES,
@@ -54,7 +55,6 @@ from .dictionaries_described import (
 )
 from .noise import (
     FOUND_AGAIN,
-    ROTATION_REMOVED,
     Fitted,
     beside_refits,
     claims_of_replication,
@@ -144,10 +144,7 @@ class Concepts(FromExtractor):
         "init": ("seeded", "reference", "chain"),
         "keep_dictionaries": PRECISIONS,
     }
-    question = (
-        "Which directions does a dictionary find at each step, and how far are they "
-        "from the last?"
-    )
+    question = "Which directions does a dictionary find at each step, and how far are they from the last?"
     presets = PRESETS
     state_variables = KEPT_OF_STATE
     uses_noise = True
@@ -195,7 +192,7 @@ class Concepts(FromExtractor):
 
     def prepare(self, run: Run) -> xr.Dataset:
         """Fit the reference step's dictionaries, and with ``init="chain"`` all others in order."""
-        values = run.reading(run.reference_step)[self.needs()[0]]
+        values = run.reading(run.reference_step)[self.activations]
         fits: dict[str, torch.Tensor] = {}
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
@@ -206,7 +203,11 @@ class Concepts(FromExtractor):
             }
 
         state = by_layer(values, one)
-        state = state.assign(self._chain(run, fits)) if self.init == "chain" else state
+        if self.init == "chain":
+            starts = starts_of_chain(
+                run, self.activations, fits, lambda A, W: self._fit(A, W)[2]
+            )
+            state = state.assign(starts)
         return with_untrained(
             state, run, self._describer, lambda A: _codes(self._fit(A)[1])
         )
@@ -259,6 +260,10 @@ class Concepts(FromExtractor):
         return Describer(self.activations, self.examples)
 
     @property
+    def _comparison(self) -> Comparison:
+        return Comparison(self.distances, self.correlations)
+
+    @property
     def _judged(self) -> str:
         """The distance that the verdict uses."""
         return "procrustes" if "procrustes" in self.distances else self.distances[0]
@@ -290,46 +295,11 @@ class Concepts(FromExtractor):
         if self.keep_codes:
             result["codes"] = (("token", "concept"), _codes(U))
         if units is None:
-            compared = self._compared(W, reference, rotations.best)
+            compared = self._comparison.of(W, reference, rotations.best)
             result |= {str(name): v for name, v in compared.items()}
         else:
             result |= self._noise(Fitted(W, on_host(U)), reference, rotations, units)
         return as_kept(result, self.keep_dictionaries), U, W
-
-    def _compared(
-        self, W: torch.Tensor, other: Fitted, turn: FeatureRotation | None
-    ) -> xr.Dataset:
-        """Return distances of W to the other dictionary, also relative, and correlations."""
-        V = other.dictionary
-        aligned = {
-            "as returned": W,
-            "matched": matched(V, W),
-            ROTATION_REMOVED: matched(V, W if turn is None else turn.of_columns(W)),
-        }
-
-        pairs = [name for name in self.correlations if name != "internal"]
-        codes = other.codes if "weighted" in pairs else None
-        measures = (*self.distances, *pairs)
-        # All measures of one alignment at once: they share its factorisations.
-        values = [
-            distances.compare(V, X, codes, measures=measures) for X in aligned.values()
-        ]
-
-        def table(dim: str, names: Sequence[str]) -> xr.DataArray:
-            rows = [[value[name] for value in values] for name in names]
-            coords = {dim: list(names), "alignment": list(aligned)}
-            return xr.DataArray(np.array(rows), dims=(dim, "alignment"), coords=coords)
-
-        norm = float((W.square().sum() + V.square().sum()).sqrt())
-        apart = table("distance", self.distances)
-        variables = {"distance_to_reference": apart, "relative_distance": apart / norm}
-        if pairs:
-            variables["correlation_to_reference"] = table("correlation", pairs)
-        if "internal" in self.correlations:
-            variables["internal_correlation"] = xr.DataArray(
-                distances.correlation("internal", W)
-            )
-        return xr.Dataset(variables)
 
     def _noise(
         self, here: Fitted, reference: Fitted, rotations: Rotations, units: Units
@@ -359,7 +329,12 @@ class Concepts(FromExtractor):
         return {
             **replication(A, here.codes, codes, fit, units, self.random_state),
             **beside_refits(
-                here, reference, others, self._compared, rotations, self.random_state
+                here,
+                reference,
+                others,
+                self._comparison.of,
+                rotations,
+                self.random_state,
             ),
             **refit_transforms(here.dictionary, reference.dictionary, others),
             "reconstruction_error_refit": ("refit", np.array(errors)),
@@ -394,45 +369,6 @@ class Concepts(FromExtractor):
         return torch.as_tensor(state.start.sel(step=step).values[: len(W_ref)]).to(
             W_ref
         )
-
-    def _chain(
-        self, run: Run, fits: Mapping[str, torch.Tensor]
-    ) -> dict[str, xr.DataArray]:
-        """Walk from the reference step outwards; return what each step starts from."""
-        steps = np.asarray(run.steps)
-        before = steps[steps < run.reference_step]
-        after = steps[steps > run.reference_step]
-        starts: dict[int, xr.DataArray] = {}
-        for walk in (before[::-1], after):
-            last = dict(fits)
-            for step in walk.tolist() if fits else []:
-                starts[step] = by_layer(
-                    last, lambda _, W: {"start": dictionary_array(W)}
-                ).start
-                last |= self._next(run, step, last)
-        order = sorted(starts)
-        if not order:
-            return {}
-        stacked = xr.concat([starts[step] for step in order], dim="step", join="outer")
-        return {"start": stacked.assign_coords(step=order)}
-
-    def _next(
-        self, run: Run, step: int, last: Mapping[str, torch.Tensor]
-    ) -> dict[str, torch.Tensor]:
-        """Return the dictionaries of a step, each from the last one; none where it fails."""
-        try:
-            values = run.reading(step)[self.needs()[0]]
-        except (CheckpointError, NonFiniteError):
-            # Its own cell says so; the chain goes on.
-            return {}
-        dictionaries: dict[str, torch.Tensor] = {}
-
-        def one(path: str, W: torch.Tensor) -> Mapping[str, Any]:
-            dictionaries[path] = self._fit(values[path], W.to(values[path]))[2]
-            return {}
-
-        by_layer(last, one)
-        return dictionaries
 
 
 def _codes(U: torch.Tensor) -> np.ndarray:

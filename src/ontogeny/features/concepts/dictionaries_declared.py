@@ -79,9 +79,8 @@ def distances_declared(title: str, judged: str, shown: str) -> tuple[Quantity, .
             relative_to="reference",
             settled_by="refit",
             minimum=0.0,
-            caption="Relative to the norms. Left as the solver returned them, then with "
-            "concepts permuted and signed, then with the rotation of the activations removed "
-            "as well.",
+            caption="Relative to the norms. Left as the solver returned them, then with concepts "
+            "permuted and signed, then with the rotation of the activations removed as well.",
             **_COMPARED,
         ),
         Quantity(
@@ -137,18 +136,15 @@ def section_declared(title: str, judged: str) -> Section:
     """Return heading and margin notes, by the extractor's title and the distance judged by."""
     return Section(
         title=f"{title} concepts",
-        definition=f"A dictionary W of concepts is fitted to the activations of each layer at "
-        f"each {{checkpoint}}, and compared with the reference {{checkpoint}}'s. The verdict "
-        "uses the "
+        definition="A dictionary W of concepts is fitted to the activations of each layer at each "
+        "{checkpoint}, and compared with the reference {checkpoint}'s. The verdict uses the "
         f"{judged} distance with the rotation removed.",
         symbol="Aₜ ≈ UₜWₜᵀ,  d(Wₜ, W_ref) / √(‖Wₜ‖² + ‖W_ref‖²)",
         null="Grey: refitting at the same {checkpoint} on resampled texts, in the other "
-        "floating-point "
-        "precision (and with other seeds, where the solver has any), and chance: the same "
-        "dictionary in a random basis, or against tokens out of order.",
-        care="Without matching, two fits of one model already differ, by order, sign and "
-        "rotation. A distance is 0 at the reference {checkpoint} by definition; that "
-        "{checkpoint} is left out "
-        "of the verdict.",
+        "floating-point precision (and with other seeds, where the solver has any), and chance: "
+        "the same dictionary in a random basis, or against tokens out of order.",
+        care="Without matching, two fits of one model already differ, by order, sign and rotation. "
+        "A distance is 0 at the reference {checkpoint} by definition; that {checkpoint} is left "
+        "out of the verdict.",
         source="Bernas 2025, Algorithm 2, Defs 40 and 44, 49-52, Figs 13-15 and 17",
     )

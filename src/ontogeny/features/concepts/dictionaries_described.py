@@ -11,7 +11,7 @@ import numpy as np
 import torch
 import xarray as xr
 
-from ...capture.layer_readout import Readout
+from ...capture.vocabulary_map import Readout
 from ...claims import Beside, Certainty, Claim, Reason, Subject, measurement
 from ...concepts.joint.readout import CheckpointReadout
 from ...control_kinds import is_null

@@ -242,8 +242,7 @@ def _table() -> Table:
         group="layer",
         rows="removal",
         caption="At the last {checkpoint} with controls. In brackets: standard error over texts. "
-        "Of the "
-        "controls: the upper end of their draws.",
+        "Of the controls: the upper end of their draws.",
     )
 
 

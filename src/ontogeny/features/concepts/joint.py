@@ -165,8 +165,8 @@ class JointConcepts(OfSampledActivations):
         title="Concepts and their lives",
         definition="Every token has one sparse code for the whole run, and every checkpoint its "
         "own decoder. A latent is a concept where its codes can be read from single checkpoints, "
-        "and a fit to either half of the texts finds it. "
-        "It is born where it reaches half of its peak, after less than a quarter.",
+        "and a fit to either half of the texts finds it. It is born where it reaches half of its "
+        "peak, after less than a quarter.",
         symbol="Xₜ ≈ U Dₜ",
         null="Tokens permuted between checkpoints give many latents that look born by strength "
         "alone, and almost none that stay readable.",

@@ -143,9 +143,8 @@ class VocabularyConcepts(Observable):
     section = Section(
         title="Directions of the vocabulary and their lives",
         definition="Every token has one sparse code for the whole run, and every checkpoint its "
-        "own decoder of the rows of the embedding, or of their changes since {step} 0. A latent "
-        "is a "
-        "concept where its codes can be read from single checkpoints, and another seed finds it "
+        "own decoder of the rows of the embedding, or of their changes since {step} 0. A latent is "
+        "a concept where its codes can be read from single checkpoints, and another seed finds it "
         "again. It is born where it reaches half of its peak, after less than a quarter.",
         symbol="Wₜ − W₀ ≈ U Dₜ",
         null="Rows permuted between checkpoints share nothing. Rows mixed by a random rotation of "

@@ -149,8 +149,7 @@ class DirectionEffects(Observable):
         rises = np.diff([0.0, *self.strengths])
         if not len(rises) or not (np.isfinite(rises) & (rises > 0)).all():
             raise ArgumentError(
-                "strengths must hold numbers above 0, from small to large; got "
-                f"{self.strengths}."
+                f"strengths must hold numbers above 0, from small to large; got {self.strengths}."
             )
         assert len(self._brought.names) and self._asked
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigh
 
-from ...errors import ArgumentError, NonFiniteError, check_number, check_whole
+from ...arrays import check_finite
+from ...errors import ArgumentError, check_number, check_whole
 
 HELD = 0.5  # the leading directions are those that hold this share of the first matrix's energy
 
@@ -145,6 +146,6 @@ def _pair(base: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raise ArgumentError(
             f"both matrices must have one shape (n, m); got {first.shape} and {second.shape}."
         )
-    if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        raise NonFiniteError("the matrices hold NaN or infinity")
+    check_finite("the first matrix", first)
+    check_finite("the second matrix", second)
     return first, second

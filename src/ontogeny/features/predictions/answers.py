@@ -298,10 +298,8 @@ class Predictions(OfPredictions):
             columns=columns,
             rows="gap",
             caption="First answers with their probabilities at the first and the last "
-            "{checkpoint}. The "
-            "right answer leads from a {checkpoint} on if it stays the first answer; it took the "
-            "lead "
-            "between this checkpoint and the one before.",
+            "{checkpoint}. The right answer leads from a {checkpoint} on if it stays the first "
+            "answer; it took the lead between this checkpoint and the one before.",
         )
         curves = Curves(
             "right-of-gaps",

@@ -17,11 +17,11 @@ from ...errors import check_number
 from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Losses, Need
-from ...observables.base import dataset
 from ...observables.catalogued import PASS, PresetEntry
 from ...observables.crossing import Crossing, crossing
 from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
+from ...observables.variables import dataset
 from ...observables.word_frequencies import blind_guess, guesses
 from ...quantities import Measured, Quantity
 from ...trajectory.recorded import TRAINING, VALIDATION

@@ -16,10 +16,10 @@ from ...figures import Heatmap, Section
 from ...inputs.scoring import has_one_form
 from ...needs import InputSet, Need, Predictor
 from ...needs.predictions import Reduced
-from ...observables.base import dataset
 from ...observables.catalogued import PASS, PresetEntry
 from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
+from ...observables.variables import dataset
 from ...observables.word_frequencies import token_costs
 from ...quantities import Measured, Quantity
 from ...trees import Nodes

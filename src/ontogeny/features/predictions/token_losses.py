@@ -83,9 +83,8 @@ class TokenLosses(OfPredictions):
     )
     section = Section(
         title="Loss of every token",
-        definition="Negative log-probability of each token of a few texts, at every "
-        "{checkpoint}. Causal "
-        "models see what stands before the token, masked models all other tokens.",
+        definition="Negative log-probability of each token of a few texts, at every {checkpoint}. "
+        "Causal models see what stands before the token, masked models all other tokens.",
         symbol="−log p(xᵢ | context; θₜ)",
         null="{Word} frequencies: what each token costs by its share among the tokens of the other "
         "texts.",

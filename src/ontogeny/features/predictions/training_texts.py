@@ -17,10 +17,10 @@ from ...figures import Section
 from ...inputs import Inputs
 from ...needs import InputSet, Need
 from ...needs.predictions import Reduced
-from ...observables.base import dataset
 from ...observables.catalogued import PASS
 from ...observables.known_texts import KnownTexts
 from ...observables.of_predictions import OfPredictions
+from ...observables.variables import dataset
 from ...observables.word_frequencies import guesses
 from ...quantities import Measured, Quantity
 from ...summary.noise import mean_stderr

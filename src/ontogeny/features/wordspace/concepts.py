@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...arrays import Array, is_array, matrix, to_numpy
+from ...arrays import Array, check_finite, is_array, matrix, to_numpy
 from ...errors import ArgumentError, NonFiniteError, check_choice, check_whole
 from .centred_svd import METHODS, centred_svd
 from .support import Support
@@ -206,8 +206,7 @@ def values_of(support: Any, of: str) -> tuple[Any, Any, Any]:
         return getattr(support, of), support.words, support.contexts
     if sparse.issparse(support):
         A = sparse.csr_array(support, dtype=np.float64)
-        if not np.isfinite(A.data).all():
-            raise NonFiniteError("support holds NaN or infinite values.")
+        check_finite("support", A.data)
     else:
         A = to_numpy(matrix("support", support)).astype(np.float64)
     if 0 in A.shape:

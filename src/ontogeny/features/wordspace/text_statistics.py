@@ -16,10 +16,11 @@ from ...figures import Band, Figure, NullComparison, Section
 from ...needs import Need
 from ...needs.predictions import Reduced
 from ...observables.arguments import check_node
-from ...observables.base import Observable, dataset
+from ...observables.base import Observable
 from ...observables.catalogued import DISTRIBUTIONS, ModelFacts, PresetEntry
 from ...observables.crossing import crossing
 from ...observables.of_predictions import OfPredictions
+from ...observables.variables import dataset
 from ...quantities import Measured, Quantity
 from ...trees import Nodes
 from ...words.one_model import is_one_model
@@ -148,11 +149,10 @@ class TextStatistics(OfPredictions):
         "around it, for classes from coarse to fine; and from when on it has half of what it gains "
         "in the end.",
         null="The same classes with words in the place of others about as frequent.",
-        care="The halves are of each statistic's own last value, so the {checkpoint}s say "
-        "nothing of how "
-        "much was learned. A model that learns nothing of a class has no {checkpoint}. Singular "
-        "axes "
-        "hardly matter: other directions in the same few concepts give classes as good.",
+        care="The halves are of each statistic's own last value, so the {checkpoint}s say nothing "
+        "of how much was learned. A model that learns nothing of a class has no {checkpoint}. "
+        "Singular axes hardly matter: other directions in the same few concepts give classes as "
+        "good.",
         source="Zhao and Thrampoulidis 2025, Def. 1; Belrose et al. 2024",
     )
 
@@ -287,10 +287,9 @@ class TextStatistics(OfPredictions):
                         "random classes as frequent",
                     )
                 ],
-                caption="{Checkpoint} from which on half of the last gain is there; whiskers: 95 "
-                "% over "
-                "texts, and at least the {checkpoint}s on both sides. Rows without a dot are not "
-                "reached.",
+                caption="{Checkpoint} from which on half of the last gain is there; whiskers: 95 % "
+                "over texts, and at least the {checkpoint}s on both sides. Rows without a dot are "
+                "not reached.",
             )
         ]
 

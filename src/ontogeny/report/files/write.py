@@ -183,9 +183,8 @@ _LIFE = (
     "behind the point its layer. {chosen} {shades} (Shades: the square of the strength.) {marks}"
 )
 _SHEET = (
-    "{shown} Strength over the {checkpoint}s as a share of its peak; grey where it cannot be "
-    "read from "
-    "that checkpoint alone. Below: its strongest context, the strongest token in brackets."
+    "{shown} Strength over the {checkpoint}s as a share of its peak; grey where it cannot be read "
+    "from that checkpoint alone. Below: its strongest context, the strongest token in brackets."
 )
 
 

@@ -17,11 +17,10 @@ from markupsafe import Markup, escape
 
 from ...words.abilities import abilities_of, has_abilities
 from ...words.basis import basis
-from ...words.catalogue import PAGE
 from ...words.content import Content
 from ...words.formats import joined, p_value, plain_text, plural, step_text
 from ...words.nodes import Node
-from ...words.phrases import Said
+from ...words.page_catalogue import PAGE
 from ...words.row_words import (
     control_half_steps,
     control_half_words,
@@ -30,6 +29,7 @@ from ...words.row_words import (
     state_words,
 )
 from ...words.sections import mark, section_sentences, studied
+from ...words.statements import Said
 from ..chart.canvas import NARROW, WIDE
 from ..chart.draw import draw_chart, views_of
 from ..concepts.atlas import read_atlas

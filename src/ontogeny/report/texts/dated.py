@@ -6,7 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ...words.catalogue import (
+from ...words.content import Content
+from ...words.formats import joined, plain_text, step_text, value_range
+from ...words.nodes import Node
+from ...words.page_catalogue import (
     DATED,
     DATED_BESIDE,
     DATED_CONTROLS,
@@ -14,9 +17,6 @@ from ...words.catalogue import (
     DATED_RUN,
     DATED_RUNS,
 )
-from ...words.content import Content
-from ...words.formats import joined, plain_text, step_text, value_range
-from ...words.nodes import Node
 from ..concepts.lives import Concepts
 from .concept_rows import ConceptRow, concept_rows
 from .dated_lines import Line, TokenDates, blind_guess, count_of

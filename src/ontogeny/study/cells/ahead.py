@@ -20,7 +20,7 @@ from typing import Any
 import torch
 import xarray as xr
 
-from ...capture.layer_readout import Readout, readouts_as_dataset, readouts_of_dataset
+from ...capture.vocabulary_map import Readout, readouts_as_dataset, readouts_of_dataset
 from ...errors import StoreError
 from ...machine import is_gone, writer
 from ...needs import Need, Readouts

@@ -164,8 +164,7 @@ def never_moving(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
     if 0 < len(still) < len(matrices):
         text = (
             f"{len(still)} of {len(matrices)} matrices never move from {{step}} "
-            f"{checkpoints[0].step} "
-            f"to {checkpoints[-1].step}: {some(still)}"
+            f"{checkpoints[0].step} to {checkpoints[-1].step}: {some(still)}"
         )
         yield Finding("frozen", "certain", (), text)
 

@@ -35,7 +35,6 @@ def losses(folder: Path | None, checkpoints: Sequence[Checkpoint]) -> Iterator[F
         if value - max(low, high) > max(_OUTLIER * usual, _SHARE * abs(value)):
             text = (
                 f"the logged loss at {{step}} {steps[k]} is {value:.3g}, well above those at "
-                f"{{step}}s "
-                f"{steps[k - 1]} ({low:.3g}) and {steps[k + 1]} ({high:.3g})"
+                f"{{step}}s {steps[k - 1]} ({low:.3g}) and {steps[k + 1]} ({high:.3g})"
             )
             yield Finding("loss", "suspected", (steps[k],), text)

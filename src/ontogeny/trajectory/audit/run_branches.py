@@ -48,8 +48,7 @@ def _left(
     kept = [c for c in checkpoints if c.step not in steps]
     text = (
         f"{join_steps(steps)} {verb} to a run that was resumed at {{step}} {resumed}, {by}: what "
-        "was "
-        f"trained after it went another way{remedy([kept, list(left)]) if kept else ''}"
+        f"was trained after it went another way{remedy([kept, list(left)]) if kept else ''}"
     )
     yield Finding("branch", "certain", steps, text)
 

@@ -47,8 +47,7 @@ def restarts(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
         if place[before] != place[after]:
             text = (
                 f"the weights of {{step}} {after} have nothing in common with those of {{step}} "
-                f"{before}: "
-                f"much weight decay in between, or another run{remedy(runs)}"
+                f"{before}: much weight decay in between, or another run{remedy(runs)}"
             )
             yield Finding("restart", "suspected", (after,), text)
 

@@ -137,10 +137,9 @@ def named_class(name: str) -> Any:
     cls = getattr(transformers, name, None) or _declared_class(name)
     if not (isinstance(cls, type) and issubclass(cls, transformers.PreTrainedModel)):
         raise CheckpointError(
-            f"transformers has no model class {name!r}, no installed package declares it "
-            f"(entry points {GROUP}), and code that comes with a checkpoint is not run; install "
-            f"the package that has the class, or {PASS_MODEL}."
-            f"{suggestion(name, dir(transformers))}"
+            f"transformers has no model class {name!r}, no installed package declares it (entry "
+            f"points {GROUP}), and code that comes with a checkpoint is not run; install the "
+            f"package that has the class, or {PASS_MODEL}.{suggestion(name, dir(transformers))}"
         )
     return cls
 

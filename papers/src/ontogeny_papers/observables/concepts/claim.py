@@ -87,10 +87,9 @@ def _explained_by_size(data: xr.Dataset) -> list[str]:
     )
     return [
         (
-            f"This run's differences from the reference move the concepts {times:.2g} times as "
-            "far as the same differences permuted over tokens do (median over layers and "
-            "{checkpoint}s): "
-            f"{verdict}."
+            f"This run's differences from the reference move the concepts {times:.2g} times as far "
+            "as the same differences permuted over tokens do (median over layers and "
+            f"{{checkpoint}}s): {verdict}."
         )
     ]
 

@@ -69,10 +69,9 @@ class ConceptDistances(ConceptSeries):
         definition="Distance between the concept dictionaries of any two checkpoints.",
         symbol="d(Wₛ, Wₜ) / √(‖Wₛ‖² + ‖Wₜ‖²)",
         null="Grey: refitting at one {checkpoint} on resampled texts, or with other seeds.",
-        care="A rotation of the activations shows here as movement; the curves to the "
-        "reference {checkpoint} remove it. Correlations are 1 where concepts are the same; their "
-        "grey "
-        "band needs the same correlation in the concepts' node.",
+        care="A rotation of the activations shows here as movement; the curves to the reference "
+        "{checkpoint} remove it. Correlations are 1 where concepts are the same; their grey band "
+        "needs the same correlation in the concepts' node.",
         source="Bernas 2025, Defs 40-52",
     )
 

@@ -118,8 +118,8 @@ class EncoderDynamics(FromExtractor):
             facet="layer",
             caption="Mean softmax of the encoded codes: what each of the reference's concepts "
             "counts for at each {checkpoint}, whatever its direction. An encoder that finds "
-            "nothing "
-            "and has no intercept gives codes near 0, and each of r concepts a share near 1/r.",
+            "nothing and has no intercept gives codes near 0, and each of r concepts a share near "
+            "1/r.",
         ),
     )
 
@@ -171,10 +171,8 @@ class EncoderDynamics(FromExtractor):
         return Section(
             title=f"Encoder dynamics ({extractor_title(self.extractor)})",
             definition="A linear map is fitted from the activations of each {checkpoint} to the "
-            "codes of "
-            "the reference {checkpoint}'s concepts, and tried on rows that it has not seen: what "
-            "does this "
-            "{checkpoint} already tell of the concepts of the reference?",
+            "codes of the reference {checkpoint}'s concepts, and tried on rows that it has not "
+            "seen: what does this {checkpoint} already tell of the concepts of the reference?",
             symbol="Eₜ = argmin ‖U_ref − AₜE‖ ({norm}),  P = softmax(U_ref), Q = softmax(AₜEₜ)",
             null="Grey: the same map fitted to codes in random order. The untrained model, where "
             "the first checkpoint is one, is the other control: what can be read from random "
@@ -254,9 +252,9 @@ class EncoderDynamics(FromExtractor):
         if kl_at is not None and np.isfinite(kl_at.values).all():
             words.append(
                 f"At the reference {{checkpoint}} the encoder leaves a KL of {_number(kl_at[0])} "
-                "nats to the "
-                f"extractor that it was trained on, and {_number(kl_at[1])} to one fitted on the "
-                "test rows: the second is what matching two fits costs, not a change of the model."
+                f"nats to the extractor that it was trained on, and {_number(kl_at[1])} to one "
+                "fitted on the test rows: the second is what matching two fits costs, not a change "
+                "of the model."
             )
         first = kl.sel(codes="train-fitted").dropna("step")
         chance = data.get("comparison_shuffled")
@@ -267,8 +265,8 @@ class EncoderDynamics(FromExtractor):
             median = chance.sel(metric="kl", codes="train-fitted").median()
             words.append(
                 f"The first checkpoint ({{step}} {int(first.step[0]):,}) leaves "
-                f"{_number(first[0])} "
-                f"nats, codes out of order {_number(median)} (medians over layers)."
+                f"{_number(first[0])} nats, codes out of order {_number(median)} (medians over "
+                "layers)."
             )
         failed = int((data.converged.values == 0).sum())
         return words + (

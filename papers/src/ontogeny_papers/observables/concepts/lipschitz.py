@@ -104,9 +104,8 @@ class Lipschitz(FromExtractor, ConceptSeries):
             y_scale="log",
             nulls={"refit": "refitting alone", "chance": "chance"},
             caption="d(φ(h_t), φ(h_ref)) / ‖h_t − h_ref‖. A Lipschitz extractor keeps it bounded; "
-            "a rise towards the reference is what noise in the fit, or a jump of the solver, "
-            "looks like. Grey: the distance between refits at this {checkpoint}, and that of "
-            "unrelated "
+            "a rise towards the reference is what noise in the fit, or a jump of the solver, looks "
+            "like. Grey: the distance between refits at this {checkpoint}, and that of unrelated "
             "concepts, over the same activation distance: within the first, the ratio is the "
             "solver's noise.",
         ),
@@ -138,9 +137,8 @@ class Lipschitz(FromExtractor, ConceptSeries):
     section = Section(
         title="Parameters, activations, concepts ({of})",
         definition="How far parameters, activations and concepts are from the reference's at each "
-        "{checkpoint}, and their ratios. The report's claim: concepts converge because "
-        "activations do, "
-        "and these because parameters do.",
+        "{checkpoint}, and their ratios. The report's claim: concepts converge because activations "
+        "do, and these because parameters do.",
         symbol="d(φ(h_t), φ(h_T)) ≤ L_φ ‖h_t − h_T‖ ≤ L_φ L_f ‖θ_t − θ_T‖",
         null="Grey: refitting and chance under the ratios of concepts, random directions under "
         "that of activations. Fluctuations around the two trends against surrogates that keep "

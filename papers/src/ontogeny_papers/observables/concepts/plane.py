@@ -64,15 +64,12 @@ class ConceptPlane(ConceptSeries):
     }
     section = Section(
         title="Concepts in a plane ({of})",
-        definition="Every concept of every {checkpoint} is a point of the feature space; the "
-        "plane is "
-        "that of the two leading principal components of all of them together.",
+        definition="Every concept of every {checkpoint} is a point of the feature space; the plane "
+        "is that of the two leading principal components of all of them together.",
         symbol="(w_tj − w̄) · (v₁, v₂)",
         null="Refits at one {checkpoint} on the same axes: where they are spread as far as the "
-        "{checkpoint}s are, "
-        "the picture shows the solver. The plane is fitted to the {checkpoint}s, which makes "
-        "refits look a "
-        "little closer.",
+        "{checkpoint}s are, the picture shows the solver. The plane is fitted to the "
+        "{checkpoint}s, which makes refits look a little closer.",
         care="Two components of many dimensions. Smooth curves of any kind look like arcs in their "
         "principal components, a random walk too.",
         source="Bernas 2025, sec. 8.7.1, Fig. 11",
@@ -129,12 +126,10 @@ class ConceptPlane(ConceptSeries):
         if both.any():
             words.append(
                 f"At the refitted {{checkpoint}}s a concept lies {np.median(refits[both]):.2g} "
-                "from its "
-                f"refit in its plane, and {np.median(moves[both]):.2g} from itself at the "
+                f"from its refit in its plane, and {np.median(moves[both]):.2g} from itself at the "
                 "checkpoints beside (root mean squares over concepts, medians of "
                 f"{int(both.sum())} layers and {{checkpoint}}s); refitting moves it as far or "
-                "further in "
-                f"{int((refits >= moves)[both].sum())}."
+                f"further in {int((refits >= moves)[both].sum())}."
             )
         return words
 

@@ -187,8 +187,7 @@ class ConceptTracks(ConceptSeries):
         first = (
             f"From one checkpoint to the next {percent('median_continued')} of the concepts "
             f"continue, and {percent('followed_first')} of the reference {{checkpoint}}'s can be "
-            "followed "
-            f"back to {{step}} {int(data.step[0])} (medians over layers)."
+            f"followed back to {{step}} {int(data.step[0])} (medians over layers)."
         )
         if data.first_similarity.notnull().any():
             first += (

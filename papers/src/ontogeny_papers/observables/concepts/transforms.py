@@ -99,12 +99,11 @@ class TransformDynamics(ConceptSeries):
             "log-determinant of the transform",
             nulls=_REFIT,
             caption="log |det Tₜ|: the log of the volume that the {checkpoint}'s concepts span, "
-            "seen in "
-            "the span of the reference's, over that of the reference's; 0 at the reference. Order "
-            "and signs do not matter. Norms count: if all r concepts grow by a factor g, it is "
-            "r·log g. What leaves the reference's span does not count. Where the map needed a "
-            "pseudo-inverse, the determinant is as good as 0, and only the singular values that "
-            "count are summed.",
+            "seen in the span of the reference's, over that of the reference's; 0 at the "
+            "reference. Order and signs do not matter. Norms count: if all r concepts grow by a "
+            "factor g, it is r·log g. What leaves the reference's span does not count. Where the "
+            "map needed a pseudo-inverse, the determinant is as good as 0, and only the singular "
+            "values that count are summed.",
         ),
         Quantity(
             "condition",
@@ -129,12 +128,10 @@ class TransformDynamics(ConceptSeries):
         definition="The linear map that turns the reference's concepts into those of each "
         "{checkpoint}.",
         symbol="Tₜ = argmin ‖Wₜ − W_ref T‖_F,  errₜ = ‖Uₜ − U_ref Tₜ⁻ᵀ‖_F",
-        null="Grey: refitting at one {checkpoint}, on resampled texts, with other seeds and in "
-        "the other "
-        "precision. Beside the linear map: nearest rotation, and no map.",
+        null="Grey: refitting at one {checkpoint}, on resampled texts, with other seeds and in the "
+        "other precision. Beside the linear map: nearest rotation, and no map.",
         care="The codes go by T⁻ᵀ only if the activations of both {checkpoint}s were equal; what "
-        "they "
-        "changed is in the error too. The report writes T⁻¹.",
+        "they changed is in the error too. The report writes T⁻¹.",
         source="Bernas 2025, sec. 8.7.2, Fig. 12",
     )
     variables = {

@@ -56,10 +56,9 @@ class LearningDynamics(OfCurve):
     section = Section(
         title="Learning dynamics ({of})",
         definition="Approach (the report's learning progress): below the first value for good, "
-        "from a {checkpoint} T on. Stable: no change exceeds a bound C. Convergent: changes "
-        "vanish in the "
-        "noise. "
-        "The map: the next value as a linear function of the present one, plus noise.",
+        "from a {checkpoint} T on. Stable: no change exceeds a bound C. Convergent: changes vanish "
+        "in the noise. The map: the next value as a linear function of the present one, plus "
+        "noise.",
         symbol="m(f_{θ,t+1}) = E(m(f_{θ,t}), Rₜ)",
         null="A value counts as below the first, and a change as one, beyond what refitting or "
         "resampling gives. Nothing here is a test of learning: the distance to the last point of a "

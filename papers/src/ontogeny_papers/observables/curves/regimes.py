@@ -251,15 +251,13 @@ def _words(of: str, joint: Found, layers: int, count: int) -> list[str]:
     if joint.gradual:
         text = (
             f"The noise around the curves of {of} changes with the {{checkpoint}}, but a gradual "
-            "change "
-            f"({joint.gradual_ratio:.2g} times from first to last) explains it as well as a "
+            f"change ({joint.gradual_ratio:.2g} times from first to last) explains it as well as a "
             f"boundary (p = {joint.p_gradual:.2f}): no boundary"
         )
     elif joint.boundary is None or joint.interval is None:
         text = (
-            f"The noise around the curves of {of} does not visibly change with the "
-            f"{{checkpoint}}, all "
-            f"layers together (p = {joint.p_value:.2f})"
+            f"The noise around the curves of {of} does not visibly change with the {{checkpoint}}, "
+            f"all layers together (p = {joint.p_value:.2f})"
         )
     else:
         low, high = joint.interval

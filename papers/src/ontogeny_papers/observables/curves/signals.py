@@ -218,8 +218,7 @@ class Signals(OfCurve):
                 series="signal",
                 facet="layer",
                 caption="Mean 0 and standard deviation 1 over the {checkpoint}s; the reference "
-                "{checkpoint} left "
-                "out.",
+                "{checkpoint} left out.",
             ),
             Curves(
                 "rolling",

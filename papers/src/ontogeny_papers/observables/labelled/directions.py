@@ -61,13 +61,11 @@ class ConceptDirections(LabelledConcepts):
         "from texts without it, found on two thirds of the texts and tested on the others.",
         symbol="v = argmin mean ℓ(hᵢ·v, yᵢ) + λ‖v‖²",
         null="Directions for shuffled labels, the same shuffles at every {checkpoint}; p-values "
-        "are "
-        "corrected over concepts, layers and {checkpoint}s (largest standardised value of each "
+        "are corrected over concepts, layers and {checkpoint}s (largest standardised value of each "
         "shuffle).",
         care="A random model reads words too: compare with the first {checkpoint}. Activations "
-        "grow in "
-        "training, so that the same penalty weighs less. Balanced accuracy: the mean over both "
-        "classes, 0.5 by chance.",
+        "grow in training, so that the same penalty weighs less. Balanced accuracy: the mean over "
+        "both classes, 0.5 by chance.",
         source="Bernas 2025, Def. 38, sec. 6.2; Kim et al. 2018",
     )
     charts = (
@@ -217,8 +215,7 @@ def _passing(here: xr.Dataset) -> str:
     more = f" and {len(steps) - 5} more" if len(steps) > 5 else ""
     return (
         f"above shuffled labels in some layer at {{step}}s {', '.join(steps[:5])}{more} "
-        f"{corrected}, "
-        "but not at the last {checkpoint}."
+        f"{corrected}, but not at the last {{checkpoint}}."
     )
 
 

@@ -25,11 +25,10 @@ def significant(data: xr.Dataset) -> list[str]:
         random = random[np.isfinite(random)]
         low, high = np.quantile(random, [0.025, 0.975])
         words.append(
-            f"{concept}: {scores} scores and {slopes} mean derivatives "
-            "(layers and {checkpoint}s) differ from those of shuffled labels (two-sided, p ≤ "
-            f"{LEVEL:g}, corrected over concepts, layers and {{checkpoint}}s); 95 % of the "
-            "shuffled scores "
-            f"lie between {low:.2f} and {high:.2f}."
+            f"{concept}: {scores} scores and {slopes} mean derivatives (layers and "
+            f"{{checkpoint}}s) differ from those of shuffled labels (two-sided, p ≤ {LEVEL:g}, "
+            "corrected over concepts, layers and {checkpoint}s); 95 % of the shuffled scores lie "
+            f"between {low:.2f} and {high:.2f}."
         )
         extreme = float(np.isin(random, (0.0, 1.0)).mean())
         if extreme > LEVEL:

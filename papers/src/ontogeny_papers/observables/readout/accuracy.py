@@ -17,8 +17,9 @@ from ontogeny.features.labelled.accuracy import class_logits
 from ontogeny.figures import Heatmap, Section
 from ontogeny.needs import Gradients, Need
 from ontogeny.observables.arguments import check_names, check_wholes
-from ontogeny.observables.base import Observable, dataset
+from ontogeny.observables.base import Observable
 from ontogeny.observables.catalogued import PASS
+from ontogeny.observables.variables import dataset
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.units import Units
 

@@ -12,8 +12,9 @@ import xarray as xr
 from ontogeny.figures import Section
 from ontogeny.needs import Attention, Need
 from ontogeny.observables.arguments import check_names, check_wholes
-from ontogeny.observables.base import Observable, dataset
+from ontogeny.observables.base import Observable
 from ontogeny.observables.catalogued import PASS
+from ontogeny.observables.variables import dataset
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.summary.noise import mean_stderr
 from ontogeny.trees import Nodes

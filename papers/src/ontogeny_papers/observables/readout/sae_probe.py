@@ -16,7 +16,8 @@ from ontogeny.figures import Section
 from ontogeny.inputs import Inputs
 from ontogeny.needs import Gradients, Need
 from ontogeny.observables.arguments import check_names, check_wholes
-from ontogeny.observables.base import Observable, dataset
+from ontogeny.observables.base import Observable
+from ontogeny.observables.variables import dataset
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.summary.noise import mean_stderr
 from ontogeny.trees import Nodes

@@ -26,10 +26,9 @@ SECTION = Section(
     "frequencies, any word after any context. Bands hold 95 % of such corpora. Random directions "
     "give k/(V − 1).",
     care="Concept 1 is mostly {word} frequency. Directions with close singular values mix, so "
-    "single "
-    "concepts are less certain than the subspaces they span. Under the cross-entropy the first "
-    "directions are those of P weighted by π, and the overlap with S̃ levels off well below 1. "
-    "A masked model has no next word: its contexts are a word's neighbours on both sides.",
+    "single concepts are less certain than the subspaces they span. Under the cross-entropy the "
+    "first directions are those of P weighted by π, and the overlap with S̃ levels off well below "
+    "1. A masked model has no next word: its contexts are a word's neighbours on both sides.",
     source="Zhao and Thrampoulidis 2025, sec. 4.4, extended to training runs",
 )
 LEVEL = 0.05  # of the statement on the order, over all matrices together
@@ -108,8 +107,7 @@ def figures(data: xr.Dataset) -> list[Figure]:
             x_scale="log",
             y_scale="log" if positive else "linear",
             caption="{Checkpoint} at which half of the last projection is reached, against the "
-            "singular "
-            "value. Larger singular values first: falling points.",
+            "singular value. Larger singular values first: falling points.",
         ),
         NullComparison(
             "order-null",
@@ -118,8 +116,7 @@ def figures(data: xr.Dataset) -> list[Figure]:
             rows="matrix",
             bands=[Band("order_all_low", "order_all_high", _SHUFFLED)],
             caption="Spearman's correlation of singular value and minus the {checkpoint}, all "
-            "concepts; "
-            "band: concepts of shuffled corpora, in the same model.",
+            "concepts; band: concepts of shuffled corpora, in the same model.",
         ),
     ]
 

@@ -113,7 +113,7 @@ class ConvexRecipe(ConceptRecipe):
             materials,
         )
         numbers = [ends_of(run) for run in runs]
-        return Findings(judge(numbers), {"objective": _view(runs)}, numbers=(numbers,))
+        return Findings({"objective": _view(runs)}, (numbers,))
 
     def _activations(
         self, folder: Path, size: ConceptSize, materials: Materials
@@ -215,7 +215,7 @@ def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
             "convex NMF (as printed): the update of Algorithm 5 lowers the objective",
             unanimous(rises["printed"] == 0),
             f"it raises it in {_of(rises['printed'], total)} fits of signed data in {_ITERATIONS} "
-            f"iterations; of activations of the run in "
+            "iterations; of activations of the run in "
             f"{_of(of_run, real[0].end.isel(rule=0).size)}",
             f"corrected (UᵀU H for H U Uᵀ): {_of(rises['corrected'], total)}; non-negative data, "
             f"printed: {_of(harmless['printed'], positive[0].end.isel(rule=0).size)}",

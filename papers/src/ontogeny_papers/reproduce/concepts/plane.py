@@ -84,8 +84,7 @@ def _beyond_refits(runs: Sequence[xr.Dataset], title: str) -> Verdict:
     moves, refits = _of_paths(runs)[:2]
     holds = True if (moves > 1.2 * refits).all() else None
     return Verdict(
-        f"{title}: the picture shows how concepts move, not how the solver "
-        "scatters them",
+        f"{title}: the picture shows how concepts move, not how the solver scatters them",
         if_finite(holds, moves, refits) if holds else None,
         f"from one checkpoint to the next {short(moves)} of the length of the dictionary",
         f"from one fit to another at one step {short(refits)}; a fifth more counts (medians over "

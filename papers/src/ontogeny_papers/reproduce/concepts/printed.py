@@ -151,7 +151,7 @@ def measure(size: Cells, materials: Materials) -> Findings:
         {"extractor": list(_DIMENSIONS), "layer": np.arange(1, 12)},
     )
     numbers = (scores, dimensions)
-    return Findings(judge(*numbers), {"cells": _view(scores)}, numbers=numbers)
+    return Findings({"cells": _view(scores)}, numbers)
 
 
 def judge(scores: xr.Dataset, dimensions: xr.Dataset) -> list[Verdict]:

@@ -48,7 +48,7 @@ def measure_rotating(size: RotatingSize, materials: Materials) -> Findings:
         )
         for kind, label in _RUNS.items()
     }
-    return Findings(judge(runs_of), {"planted": _view(runs_of)}, numbers=(runs_of,))
+    return Findings({"planted": _view(runs_of)}, (runs_of,))
 
 
 def planted_factors(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,19 +16,17 @@ from ontogeny.figures import Column, Section, Table, attach
 from ..formats import joined, short
 from ..recipe import Findings, Materials, MeasuredRecipe
 from ..verdicts import Verdict, unanimous
+from .constraints import ALPHA, ASKS, Fit, kept
 from .extractors import CONVEX
 
 _ROWS = 400
 _FEATURES = 16
 _CONCEPTS = 4
 _DRAWS = 10
-_SAME = 1e-4  # relative, of fits in double precision that end at a tolerance
 _ALIKE = 0.1  # of the distance of unrelated dictionaries
-_ALPHA = 0.5  # of dictionary learning
 RELATIONS = ("permutation", "scaling", "sign", "rotation", "mixture")
 """Definitions 31 to 34, and of Definition 54 the maps without negative entries."""
-_OPTIONS: dict[str, dict[str, Any]] = {"dictionary": {"alpha": _ALPHA}}
-_NONNEGATIVE = ("nmf",)
+_OPTIONS: dict[str, dict[str, Any]] = {"dictionary": {"alpha": ALPHA}}
 
 
 @dataclass(frozen=True)
@@ -36,105 +34,6 @@ class SolutionSize:
     """Seeds: each plants data, fits and draws transformations."""
 
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-
-
-@dataclass(frozen=True)
-class Fit:
-    """A solution: codes (n, r), dictionary (m, r), coefficients of convex NMF, the data (n, m)."""
-
-    U: np.ndarray
-    W: np.ndarray
-    A: np.ndarray
-    H: np.ndarray | None = None
-
-    def mapped(self, R: np.ndarray) -> Fit:
-        """Return the solution with U R and W R⁻ᵀ, which has the same product."""
-        inverse = np.linalg.inv(R)
-        H = None if self.H is None else inverse @ self.H
-        return Fit(self.U @ R, self.W @ inverse.T, self.A, H)
-
-
-# ---- what each extractor asks of a solution -----------------------------------------------------
-
-
-def _diagonal(G: np.ndarray) -> bool:
-    """Return whether a matrix is diagonal with entries that do not rise."""
-    values = np.diagonal(G)
-    off = np.abs(G - np.diag(values)).max()
-    return bool(
-        off <= _SAME * values.max() and (np.diff(values) <= _SAME * values.max()).all()
-    )
-
-
-def _unit(W: np.ndarray) -> bool:
-    return bool(np.allclose(np.linalg.norm(W, axis=0), 1, atol=_SAME))
-
-
-def _positive(*arrays: np.ndarray) -> bool:
-    return all(bool((a >= -_SAME * np.abs(a).max()).all()) for a in arrays)
-
-
-def _of_svd(fit: Fit) -> bool:
-    grams = fit.U.T @ fit.U, fit.W.T @ fit.W
-    equal = np.allclose(np.diagonal(grams[0]), np.diagonal(grams[1]), rtol=_SAME)
-    return equal and all(map(_diagonal, grams))
-
-
-def _of_pca(fit: Fit) -> bool:
-    return _unit(fit.W) and _diagonal(fit.W.T @ fit.W) and _diagonal(np.cov(fit.U.T))
-
-
-def _of_ica(fit: Fit) -> bool:
-    return bool(np.allclose(np.cov(fit.U.T, ddof=0), np.eye(fit.U.shape[1]), atol=1e-2))
-
-
-def _of_strict(fit: Fit) -> bool:
-    assert fit.H is not None
-    return _positive(fit.U, fit.H) and bool(
-        np.allclose(fit.H.sum(axis=1), 1, atol=_SAME)
-    )
-
-
-def _of_convex(fit: Fit) -> bool:
-    assert fit.H is not None
-    return _positive(fit.U, fit.H)
-
-
-def _of_kmeans(fit: Fit) -> bool:
-    return bool(
-        np.isin(np.round(fit.U, 6), (0.0, 1.0)).all() and np.allclose(fit.U.sum(1), 1)
-    )
-
-
-_ASKS: dict[str, Callable[[Fit], bool]] = {
-    "svd": _of_svd,
-    "pca": _of_pca,
-    "nmf": lambda fit: _positive(fit.U, fit.W),
-    "semi-nmf": lambda fit: _positive(fit.U),
-    "convex-nmf": _of_strict,
-    "convex-nmf, not strict": _of_convex,
-    "dictionary": lambda fit: _unit(fit.W),
-    "kmeans": _of_kmeans,
-    "ica": _of_ica,
-}
-
-
-def _objective(name: str, fit: Fit) -> float:
-    """Return what the extractor minimises beside the error, which no map changes; 0: nothing."""
-    if name == "dictionary":
-        return _ALPHA * float(np.abs(fit.U).sum())
-    if name == "ica":  # its contrast: how far from Gaussian the codes are
-        gaussian = 0.37457  # mean of log cosh of a standard normal number
-        return float(np.square(np.log(np.cosh(fit.U)).mean(axis=0) - gaussian).sum())
-    return 0.0
-
-
-def kept(name: str, fit: Fit, R: np.ndarray) -> bool:
-    """Return whether U R and W R⁻ᵀ solve the same problem as well."""
-    other = fit.mapped(R)
-    before = _objective(name, fit)
-    after = _objective(name, other)
-    return _ASKS[name](other) and abs(after - before) <= _SAME * abs(before)
 
 
 def _draw(relation: str, r: int, rng: np.random.Generator) -> np.ndarray:
@@ -160,15 +59,15 @@ def measure_solutions(size: SolutionSize, materials: Materials) -> Findings:
     runs = materials.of_seeds(
         "solutions", "planted factorisations", size.seeds, _measured
     )
-    return Findings(judge(runs), {"solutions": _view(runs)}, numbers=(runs,))
+    return Findings({"solutions": _view(runs)}, (runs,))
 
 
 def _measured(seed: int) -> xr.Dataset:
     rng = np.random.default_rng(seed)
-    shares = np.empty((len(_ASKS), len(RELATIONS)))
-    for i, name in enumerate(_ASKS):
+    shares = np.empty((len(ASKS), len(RELATIONS)))
+    for i, name in enumerate(ASKS):
         fit = _fitted(name, _planted(name, seed), seed)
-        if not _ASKS[name](fit):
+        if not ASKS[name](fit):
             raise ArithmeticError(
                 f"the fit of {name} does not meet its own constraints"
             )
@@ -182,7 +81,7 @@ def _measured(seed: int) -> xr.Dataset:
             **_refitted(seed),
         },
         coords={
-            "extractor": list(_ASKS),
+            "extractor": list(ASKS),
             "relation": list(RELATIONS),
             "family": list(_FAMILIES),
         },
@@ -196,7 +95,7 @@ def _planted(name: str, seed: int) -> np.ndarray:
     U = rng.exponential(size=used.shape) * used * np.linspace(2, 1, _CONCEPTS)
     W = rng.standard_normal((_FEATURES, _CONCEPTS))
     noise = 0.05 * rng.standard_normal((_ROWS, _FEATURES))
-    if name in _NONNEGATIVE:
+    if name == "nmf":
         return np.asarray(
             U @ (np.abs(W) * (rng.random(W.shape) < 0.5)).T + np.abs(noise)
         )
@@ -213,14 +112,14 @@ def _fitted(name: str, A: np.ndarray, seed: int) -> Fit:
     U = np.asarray(estimator.fit_transform(A), dtype=np.float64)
     W = np.asarray(estimator.components_, dtype=np.float64).T
     H = getattr(estimator, "coefficients_", None)
-    return Fit(U, W, A, None if H is None else np.asarray(H, dtype=np.float64))
+    return Fit(U, W, None if H is None else np.asarray(H, dtype=np.float64))
 
 
 def _repeated(rng: np.random.Generator) -> float:
     """Return in what share of draws rotations keep an SVD with equal singular values."""
     U = np.linalg.qr(rng.standard_normal((_ROWS, _CONCEPTS)))[0]
     W = np.linalg.qr(rng.standard_normal((_FEATURES, _CONCEPTS)))[0]
-    fit = Fit(U, W, U @ W.T)
+    fit = Fit(U, W)
     maps = [_draw("rotation", _CONCEPTS, rng) for _ in range(_DRAWS)]
     return float(np.mean([kept("svd", fit, R) for R in maps]))
 
@@ -352,7 +251,7 @@ def _unique(runs: Sequence[xr.Dataset]) -> Verdict:
 def _stated(runs: Sequence[xr.Dataset]) -> Verdict:
     """Compare what is measured with what `ontogeny_papers.concepts.structure` says."""
     wrong = set()
-    for name in _ASKS:
+    for name in ASKS:
         if "," not in name:
             kept = [each - {"rotation", "mixture"} for each in _keeps(runs, name)]
             if any(each != _claim(name) for each in kept):
@@ -360,8 +259,8 @@ def _stated(runs: Sequence[xr.Dataset]) -> Verdict:
     return Verdict(
         "the library's own table of equivalences is right",
         not wrong,
-        f"order, scale and sign as stated in {len(_ASKS) - 1 - len(wrong)} of "
-        f"{len(_ASKS) - 1} extractors",
+        f"order, scale and sign as stated in {len(ASKS) - 1 - len(wrong)} of "
+        f"{len(ASKS) - 1} extractors",
         "the same maps; ontogeny_papers.concepts.structure",
         of_paper=False,
     )
@@ -378,7 +277,7 @@ def _view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
     mean = np.mean([run.kept.values for run in runs], axis=0)
     data = xr.Dataset(
         {relation: ("extractor", mean[:, k]) for k, relation in enumerate(RELATIONS)},
-        coords={"extractor": list(_ASKS)},
+        coords={"extractor": list(ASKS)},
     )
     for relation in RELATIONS:
         data[relation].attrs.update(

@@ -48,7 +48,7 @@ class SolverRecipe(ConvexRecipe):
         """Fit the activations of every seed, and those moved in random directions."""
         runs = self.of_activations("solvers", _measured, size, materials)
         numbers = [run.drop_attrs() for run in runs]
-        return Findings(judge(numbers), {"moves": _view(runs)}, numbers=(numbers,))
+        return Findings({"moves": _view(runs)}, (numbers,))
 
 
 def _measured(data: Mapping[str, np.ndarray], seed: int) -> xr.Dataset:

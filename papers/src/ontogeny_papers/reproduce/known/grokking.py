@@ -268,8 +268,8 @@ def _of_concepts(results: Found, held_out: Formation) -> Verdict:
         f"{joined(counts, 0)} readable latents; frequencies {all_frequencies(waves)}; half "
         f"of them readable from step {listed([one.readable_from for one in waves])}",
         f"random directions of the embedding {short(random)}, numbers in random order "
-        f"{short(permuted)}, a wave cut at zero .84; "
-        f"held-out pairs half learned at {held_out.steps}",
+        f"{short(permuted)}, a wave cut at zero .84; held-out pairs half learned at "
+        f"{held_out.steps}",
         of_paper=False,
     )
 

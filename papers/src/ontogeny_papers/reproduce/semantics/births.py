@@ -66,9 +66,7 @@ class BirthRecipe(ConceptRecipe):
             return beside_corpus(tree[_NODE].to_dataset().load(), support, size.n_draws)
 
         tables = materials.of_seeds("births", "births of concepts", size.seeds, table)
-        return Findings(
-            judge_births(tables), {"births": _view(tables[0])}, numbers=(tables,)
-        )
+        return Findings({"births": _view(tables[0])}, (tables,))
 
     def study_folder(
         self, label: str, seed: int, recorded: Path, materials: Materials

@@ -27,7 +27,7 @@ from ..verdicts import Verdict, unanimous
 from .groupings import (
     LEAST,
     as_dataset,
-    groupings_view,
+    groupings_of_models,
     of_rotation,
     orthant_scores,
     recognised,
@@ -93,12 +93,8 @@ def measure_contexts(size: ContextsSize, materials: Materials) -> Findings:
         runs[name] = materials.pieces.piece_nodes(f"contexts-{name}", measure)
     agreement = {name: nodes.pop("agreement") for name, nodes in runs.items()}
     lifts = [nodes.pop("lift") for nodes in runs.values()]
-    rows = [
-        scores.assign_coords(grouping=[f"{name}: {g}" for g in scores.grouping.values])
-        for name, scores in agreement.items()
-    ]
-    view = groupings_view(
-        xr.concat(rows, dim="grouping"),
+    view = groupings_of_models(
+        agreement,
         f"Orthants of contexts of {materials.text_name}, of models trained and untrained, beside "
         "the class of the last word of a context and of the word that follows.",
         "A new model of the same kind and size stands for the untrained one. Contexts are not "
@@ -107,9 +103,7 @@ def measure_contexts(size: ContextsSize, materials: Materials) -> Findings:
     )
     first = next(iter(runs.values()))
     numbers = (list(agreement.values()), lifts, list(size.dims))
-    return Findings(
-        judge_contexts(*numbers), {"groupings": view, **first}, numbers=numbers
-    )
+    return Findings({"groupings": view, **first}, numbers)
 
 
 def _measured(

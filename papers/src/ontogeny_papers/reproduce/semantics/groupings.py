@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -120,6 +120,17 @@ def of_rotation(scores: Sequence[semantics.Score]) -> Verdict:
         reason=Reason.WITHIN_CHANCE,  # not seen is not absent
         of_paper=False,
     )
+
+
+def groupings_of_models(
+    scores: Mapping[str, xr.Dataset], text: str, care: str
+) -> xr.Dataset:
+    """Return the view of the groupings of several models, each under the model's name."""
+    rows = [
+        data.assign_coords(grouping=[f"{name}: {g}" for g in data.grouping.values])
+        for name, data in scores.items()
+    ]
+    return groupings_view(xr.concat(rows, dim="grouping"), text, care)
 
 
 def groupings_view(scores: xr.Dataset, text: str, care: str) -> xr.Dataset:

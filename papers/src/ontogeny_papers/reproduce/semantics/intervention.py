@@ -126,7 +126,7 @@ def measure_intervention(size: InterventionSize, materials: Materials) -> Findin
         "intervention": curves_node(plain, changed),
     }
     nodes["effects"] = effects_node(effects)
-    return Findings(judge_intervention(*numbers), nodes, numbers=numbers)
+    return Findings(nodes, numbers)
 
 
 def judge_intervention(compared: dict[str, Any], effects: xr.Dataset) -> list[Verdict]:

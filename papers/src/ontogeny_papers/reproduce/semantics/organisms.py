@@ -89,7 +89,7 @@ def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
     }
     of_concepts = measure_embeddings(geometry, runs_of, _OF_ENTROPY)
     numbers = (count_concepts(geometry), of_concepts, of_runs)
-    return Findings(judge_organisms(*numbers), nodes, numbers=numbers)
+    return Findings(nodes, numbers)
 
 
 def judge_organisms(

@@ -83,7 +83,7 @@ def measure_orthants(size: OrthantSize, materials: Materials) -> Findings:
     allowed = np.asarray(support.S.sum(axis=1)).ravel()
     correlation = abs(float(np.corrcoef(basis.U[:, 0], allowed)[0, 1]))
     numbers = (scores, lift, correlation, size.dims, shares)
-    return Findings(judge_orthants(*numbers), nodes, numbers=numbers)
+    return Findings(nodes, numbers)
 
 
 def judge_orthants(

@@ -30,7 +30,7 @@ from ..verdicts import Verdict, unanimous
 from .groupings import (
     AGREEMENT,
     as_dataset,
-    groupings_view,
+    groupings_of_models,
     known_classes,
     of_rotation,
     orthant_scores,
@@ -92,12 +92,8 @@ def measure_pretrained(size: PretrainedSize, materials: Materials) -> Findings:
             f"run-{name.replace(' ', '-')}", partial(_measured, name, read, size)
         )
     scores = {name: nodes.pop("scores") for name, nodes in runs.items()}
-    rows = [
-        s.assign_coords(grouping=[f"{n}: {g}" for g in s.grouping.values])
-        for n, s in scores.items()
-    ]
-    view = groupings_view(
-        xr.concat(rows, dim="grouping"),
+    view = groupings_of_models(
+        scores,
         "Orthants of each model's word embeddings, trained and untrained.",
         "A new model of the same kind and size stands for the untrained one. Tokens that begin a "
         "word may be pieces of one, as “strugg” is: they take part in the concepts, and no "
@@ -105,9 +101,7 @@ def measure_pretrained(size: PretrainedSize, materials: Materials) -> Findings:
     )
     first = next(iter(runs.values()))
     numbers = (list(scores.values()), list(size.dims))
-    return Findings(
-        judge_pretrained(*numbers), {"groupings": view, **first}, numbers=numbers
-    )
+    return Findings({"groupings": view, **first}, numbers)
 
 
 def _measured(

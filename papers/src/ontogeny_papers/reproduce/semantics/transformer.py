@@ -82,7 +82,7 @@ def measure_transformer(size: TransformerSize, materials: Materials) -> Findings
     square, entropy = runs_of.values()
     numbers = (square, entropy, support.shape[0])
     nodes = {"order": _order_view(runs_of), "directions": _overlap_view(runs_of)}
-    return Findings(judge_transformer(*numbers), nodes, numbers=numbers)
+    return Findings(nodes, numbers)
 
 
 def judge_transformer(

@@ -165,9 +165,8 @@ class ConceptLayers(OfSampledActivations):
         "readable in a layer whose sparse linear readout predicts its codes on other texts.",
         symbol="Xₗₜ ≈ U Dₗₜ",
         null="A concept moves if its first layer in the last third of the {checkpoint}s is at "
-        "least one "
-        "from that in the first third, with a trend that few orders of the {checkpoint}s give (5 "
-        "%).",
+        "least one from that in the first third, with a trend that few orders of the {checkpoint}s "
+        "give (5 %).",
         care="{Word}s themselves are readable from the first layer on, also in an untrained model.",
         source="Crosscoders (Lindsey et al. 2024), by exact methods",
     )
