@@ -30,7 +30,6 @@ CLICKS = {
     "the name of a row": ("svg.chart-wide .row .name", "place"),
     "a cell of a row": ("svg.chart-wide .row .on-log path", "step"),
     "half-change steps": ("#chart-view button:last-child", "pressed"),
-    "order by depth": ("#chart-order button:last-child", "pressed"),
     "how to read the chart": (".chart-more summary", "open"),
     "all rows as a table": (".table-fold summary", "open"),
     "a row of the table": (".table-fold tbody a", "place"),

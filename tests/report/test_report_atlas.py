@@ -150,7 +150,7 @@ def test_the_few_life_lines_are_births_from_the_whole_run():
     payload = atlas_of(
         made.tree({"joint-concepts": made.joint_concepts(4, 20)})
     ).payload
-    few, more, all_ = payload["views"]
+    few, more = payload["views"]
     shown = [payload["concepts"][i] for i in few["lines"]]
     assert len(shown) == FEW and all(c.get("name") and "born" in c for c in shown)
     assert births(shown) == sorted(births(shown))
@@ -161,7 +161,6 @@ def test_the_few_life_lines_are_births_from_the_whole_run():
     for one, part in zip(shown, cut, strict=True):
         assert part[0] <= one["born"] <= part[-1]
     assert len(more["lines"]) == MORE
-    assert all_["label"] == f"all {len(payload['concepts'])}" and all_["lines"] is None
     assert (
         f"{FEW} of 68 named concepts, of 76 in all: {FEW} of their 60 births"
         in few["words"]
@@ -208,43 +207,9 @@ def test_a_run_without_births_says_so():
 
 
 def test_the_choice_says_where_no_concept_has_a_name(tree):
-    first, every = atlas_of(made.learned(named=0)).payload["views"]
-    assert first["words"] == "22 concepts can be read; none has a name."
-    assert first["lines"] == [] and every["lines"] is None
-
-
-def test_means_are_those_of_the_strengths_beside_the_range_of_the_controls(
-    tree, payload
-):
-    data = tree["joint-concepts"].to_dataset()
-    shares = (data.strength / data.strength.max("step")).where(
-        data.concept_kind != "no concept"
-    )
-    run = shares.mean("concept").transpose("layer", "step").values
-    means = unpacked(payload["means"]) / FULL
-    np.testing.assert_allclose(means[:, 0], run, atol=0.5 / FULL)
-    control = data.mean_life_control.transpose("run", "layer", "step")
-    known = control.notnull().all("run").transpose("layer", "step").values
-    assert (
-        unpacked(payload["means"])[:, 1:].transpose(0, 2, 1)[~known] == MISSING
-    ).all()
-    for line, ends in ((1, control.min("run")), (2, control.max("run"))):
-        np.testing.assert_allclose(
-            means[:, line][known], ends.values[known], atol=0.5 / FULL
-        )
-
-
-def test_the_view_of_all_says_what_is_known_of_controls():
-    def words(tree):
-        return atlas_of(tree).payload["views"][-1]["words"]
-
-    assert words(made.learned()).endswith("grey: of those of the control runs.")
-    data = made.joint_concepts().drop_vars("mean_life_control")
-    without = made.tree({"joint-concepts": data})
-    assert words(without).endswith("The result does not hold that of control runs.")
-    none = made.tree({"joint-concepts": data}, controls=())
-    assert words(none).endswith("No control was run.")
-    assert "how many names motion alone would give" in atlas_of(none).about
+    (only,) = atlas_of(made.learned(named=0)).payload["views"]
+    assert only["words"] == "22 concepts can be read; none has a name."
+    assert only["lines"] == []
 
 
 def test_a_large_run_stays_under_a_megabyte():

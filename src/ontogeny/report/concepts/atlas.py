@@ -22,7 +22,7 @@ from . import learned
 from .arrays import ConceptArrays
 from .cards import card, read_removals
 from .contexts import packed, packed_contexts, shares
-from .layers import has_controls, layers, mean_strengths, node_address, unnamed_layers
+from .layers import layers, node_address, unnamed_layers
 from .lives import FEW, MORE, Concept, Concepts, best_of, choice_words, marks_words
 from .nodes import APART
 from .steps import Fitted, further_concepts
@@ -237,7 +237,6 @@ def _lives(
             for kind in ("log", "linear")
         },
         "views": _views(content, concepts, picks),
-        "means": mean_strengths(arrays, concepts.every),
         "strength": packed(strength),
         "readable": packed(np.packbits(readable, axis=1)),
         "keys": packed(keys.astype(np.uint16)),
@@ -247,7 +246,7 @@ def _lives(
 def _views(
     content: Content, concepts: Concepts, picks: Sequence[Concept]
 ) -> list[dict[str, Any]]:
-    """Return what the life lines can show: a few concepts, more of them, and all.
+    """Return what the life lines can show: a few concepts, and more of them.
 
     A line without a name does not say whose it is: beside a loss none is shown at first.
     """
@@ -257,35 +256,15 @@ def _views(
     if not has_lines:
         every = sentence_start(plural(len(concepts.every), "concept"))
         words = f"{say.NONE_NAMED.format(concepts=every)}."
-        views.append({"label": "none", "lines": [], "words": words})
-    for count in (FEW, MORE) if has_lines else ():
+        return [{"label": "none", "lines": [], "words": words}]
+    for count in (FEW, MORE):
         chosen = concepts.choice(count)
         lines = [place[c.place] for c in chosen if c.place in place]
         if not views or len(lines) > len(views[-1]["lines"]):
             key = f"{say.SHADES} {say.AFTER_NAME} {marks_words(chosen)}"
             words = f"{choice_words(concepts, count)} {key}".rstrip()
             views.append({"label": f"{len(lines):,}", "lines": lines, "words": words})
-    total = len(concepts.every)
-    whole = say.EVERY[1 if total == 1 else 2]
-    all_words = whole.format(concepts=plural(total, "concept"))
-    replicating = sum(concept.kind != APART for concept in picks)
-    if replicating < total:
-        some = {"some": f"{replicating:,}", "all": f"{total:,}"}
-        all_words = say.SOME.format(**some, best=best_of(concepts))
-    label = f"all {replicating:,}"
-    if apart := len(picks) - replicating:
-        all_words += say.AND_APART.format(count=f"{apart:,}")
-        label += f" + {apart:,}"
-    words = all_words + say.BY_LAYER.format(shades=say.SHADES)
-    words += f" {_means_words(content, concepts)}"
-    return [*views, {"label": label, "lines": None, "words": words}]
-
-
-def _means_words(content: Content, concepts: Concepts) -> str:
-    """Say what is drawn under the concepts of a layer."""
-    if has_controls(concepts.arrays):
-        return say.MEANS + say.MEANS_OF_CONTROLS
-    return say.MEANS + (say.MEANS_NOT_KEPT if content.controls else say.MEANS_ALONE)
+    return views
 
 
 def _courses(

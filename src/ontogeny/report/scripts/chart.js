@@ -2,7 +2,7 @@
 
 import { CLOCK_HEAD, DATA, find, findAll, nearest, press, say, standAt, values } from "./core.js";
 import { formatStep } from "./format.js";
-import { UP_AND_DOWN, choice, oneStop } from "./layers.js";
+import { UP_AND_DOWN, oneStop } from "./layers.js";
 import { followRow, goTo } from "./links.js";
 import {
   change,
@@ -38,9 +38,6 @@ export function startChart() {
   const section = find("#chart");
   for (const button of findAll("#chart-view button"))
     button.addEventListener("click", () => change({ chart: button.dataset.view }));
-  choice(findAll("#chart-order button"), (place) => {
-    for (const svg of findAll("svg.chart")) orderChart(svg, place === 1);
-  });
   const chosen = find("#chart-run");
   chosen?.addEventListener("change", () => change({ run: Number(chosen.value) }));
   listen(() => showChartView(section), "chart");
@@ -71,22 +68,6 @@ function startFolded(link) {
     goTo(places[0]);
     for (const place of places) document.getElementById(place).classList.add("linked");
   });
-}
-
-// Under each heading the rows stand by half-change step, as drawn, or by quantity and depth, as in the data.
-function orderChart(svg, byDepth) {
-  const rows = findAll(".row", svg);
-  const drawnAt = (row) => Number(/ ([\d.]+)/.exec(find(".hit", row).getAttribute("d"))[1]);
-  while (rows.length) {
-    const group = rows.splice(0, rows.findIndex((row, i) => rows[i + 1] !== row.nextElementSibling) + 1 || rows.length);
-    const after = group.at(-1).nextSibling;
-    const places = group.map(drawnAt).sort((a, b) => a - b);
-    group.sort((a, b) => (byDepth ? a.dataset.row - b.dataset.row : drawnAt(a) - drawnAt(b)));
-    group.forEach((row, i) => {
-      row.setAttribute("transform", `translate(0 ${places[i] - drawnAt(row)})`);
-      svg.insertBefore(row, after);
-    });
-  }
 }
 
 function showChartView(section) {

@@ -74,12 +74,6 @@ export function readableAt(atlas, i, t) {
   return ((at(atlas.readable, { d0: i, d1: t >> 3 }) >> (7 - (t & 7))) & 1) === 1;
 }
 
-// The mean strength in a layer: of the run (0), and the least and the most of control runs (1, 2).
-export function meanAt(atlas, layer, line, t) {
-  const mean = at(atlas.means, { d0: layer, d1: line, d2: t });
-  return mean === LEVELS.missing ? null : mean / LEVELS.full;
-}
-
 export function strengthWords(atlas, i, t) {
   const share = strengthAt(atlas, i, t);
   return share === null ? say("not measured") : say("of peak", { percent: Math.round(100 * share) });

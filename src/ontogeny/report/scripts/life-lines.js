@@ -41,7 +41,7 @@ export function drawLines(svg, view, top, lines) {
   const pitch = beside && behind ? PITCH.close : PITCH.apart;
   let y = top;
   rows.forEach((row) => {
-    svg.append(lineRow(row, view, y, { said, written, beside, behind, pitch}));
+    svg.append(lineRow(row, view, y, { said, written, beside, behind, pitch }));
     y += pitch;
   });
   return y + 2;
@@ -100,47 +100,37 @@ function lineRow(row, view, y, form) {
   link.append(makeSvg("text", { ...label, y: form.beside ? top + height / 2 + 4 : middle }, form.written(row)));
   const number = form.behind ? { x: view.to + 10 } : { class: "end", x: view.width };
   link.append(makeSvg("text", { ...number, y: form.behind ? top + height / 2 + 4 : middle }, row[form.said]));
-  const cells = new Shades();
-  cells.add(atlas, row.i, view, top, height);
-  link.append(...cells.paths(), ...birthMark(concept, view, top + height / 2));
+  link.append(...shades(row.i, view, top, height), ...birthMark(concept, view, top + height / 2));
   tellsAt(link, (event) => tellConcept(event, atlas, row.i, pointedStep(atlas, event, view)));
   return link;
 }
 
-// Cells of one row or of many, one path for each shade; cells that touch and look alike are one.
-export class Shades {
-  constructor() {
-    this.shapes = new Map();
-  }
-
-  add(atlas, i, view, top, height) {
-    const edges = atlas.edges[state.scale];
-    let open = null;
-    for (let t = 0; t < atlas.steps.length; t += 1) {
-      const key = shadeOf(atlas, i, t);
-      const [a, b] = edges[t].map((place) => Math.max(view.xOf(place), view.from));
-      if (open && open.key === key && a - open.to < 0.5) {
-        open.to = b;
-        continue;
-      }
-      this.close(open, top, height);
-      open = key === null ? null : { key, from: a, to: b };
-    }
-    this.close(open, top, height);
-  }
-
-  close(open, top, height) {
+// One path for each shade; cells that touch and look alike are one.
+function shades(i, view, top, height) {
+  const { atlas } = DATA;
+  const edges = atlas.edges[state.scale];
+  const paths = new Map();
+  let open = null;
+  const close = () => {
     if (!open) return;
     const shape = `M${open.from.toFixed(1)} ${top}H${open.to.toFixed(1)}v${height}H${open.from.toFixed(1)}z`;
-    this.shapes.set(open.key, (this.shapes.get(open.key) ?? "") + shape);
+    paths.set(open.key, (paths.get(open.key) ?? "") + shape);
+  };
+  for (let t = 0; t < atlas.steps.length; t += 1) {
+    const key = shadeOf(atlas, i, t);
+    const [from, to] = edges[t].map((place) => Math.max(view.xOf(place), view.from));
+    if (open && open.key === key && from - open.to < 0.5) {
+      open.to = to;
+      continue;
+    }
+    close();
+    open = key === null ? null : { key, from, to };
   }
-
-  paths() {
-    return [...this.shapes].map(([key, d]) => {
-      if (key === "hatched") return makeSvg("path", { class: "hatched", d, fill: "url(#life-hatch)" });
-      return makeSvg("path", { class: "shade", d, "fill-opacity": (0.03 + (0.87 * key) / LIFE.levels).toFixed(3) });
-    });
-  }
+  close();
+  return [...paths].map(([key, d]) => {
+    if (key === "hatched") return makeSvg("path", { class: "hatched", d, fill: "url(#life-hatch)" });
+    return makeSvg("path", { class: "shade", d, "fill-opacity": (0.03 + (0.87 * key) / LIFE.levels).toFixed(3) });
+  });
 }
 
 function shadeOf(atlas, i, t) {

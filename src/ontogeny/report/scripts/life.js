@@ -6,7 +6,6 @@ import { CLOCK, CLOCK_HEAD, DATA, extent, find, findAll, make, makeSvg, nearest,
 import { formatNumber, formatStep } from "./format.js";
 import { UP_AND_DOWN, choice as chooseOne, oneStop } from "./layers.js";
 import { drawLifeHead, drawLines } from "./life-lines.js";
-import { drawRows } from "./life-rows.js";
 import { LIFE, PICTURE_NAMES, bandPath, linePath } from "./life-shapes.js";
 import { tickLabels } from "./panels.js";
 import { track as sliderTrack } from "./slider.js";
@@ -23,8 +22,7 @@ export function startLife() {
   const holder = find(".life-picture", figure);
   const draw = () => {
     layFirst(figure);
-    const old = document.activeElement?.closest?.("#life a");
-    const again = old && (old.dataset.line ? `#life a[data-line="${old.dataset.line}"]` : "#life .row-link");
+    const focused = document.activeElement?.closest?.("#life a")?.dataset.line;
     const { parts, choice } = lifePicture(holder);
     holder.replaceChildren(...parts);
     const links = findAll("a[data-line]", holder);
@@ -32,7 +30,7 @@ export function startLife() {
     if (choice !== undefined) placeChoice(figure, choice);
     moveLife();
     dimLife();
-    if (again) find(again)?.focus({ preventScroll: true });
+    if (focused) find(`#life a[data-line="${focused}"]`)?.focus({ preventScroll: true });
   };
   startChoice(figure, draw);
   listen(draw, "scale");
@@ -97,7 +95,7 @@ function lifeLines() {
 
 function isAlone() {
   const shown = lifeLines();
-  return !shown || shown.lines?.length === 0;
+  return !shown || !shown.lines.length;
 }
 
 function lifePicture(holder) {
@@ -113,7 +111,7 @@ function lifePicture(holder) {
   let y = DATA.first ? drawLoss(svg, view, 0, legend) : 0;
   if (lines) {
     y = drawLifeHead(svg, view, y);
-    y = lines.lines ? drawLines(svg, view, y, lines.lines) : drawRows(svg, view, y);
+    y = drawLines(svg, view, y, lines.lines);
   }
   y = drawSteps(svg, view, y);
   // The line of the step begins under the first heading, which it crossed, and passes behind the second.
@@ -150,8 +148,6 @@ function moveLife() {
 function dimLife() {
   for (const link of findAll("#life a[data-line]"))
     link.classList.toggle("dim", !layerShown(DATA.atlas.concepts[link.dataset.line].group));
-  for (const group of findAll("#life g[data-group]"))
-    group.classList.toggle("dim", !layerShown(Number(group.dataset.group)));
 }
 
 function drawSteps(svg, view, top) {
