@@ -29,11 +29,11 @@ def alike():
     return made.tree({"learned-concepts": data.assign(name=names)}, steps=LEARNED_STEPS)
 
 
-@pytest.mark.parametrize("width", [1280, 800])
-def test_life_lines_whose_names_are_cut_alike_have_their_numbers(visit, width):
-    page = visit("alike", alike, width=width, height=900)
-    settled(page)
-    names = page.locator("#life a[data-line] text.name").all_text_contents()
+@pytest.mark.parametrize("form", ["wide", "narrow"])
+def test_life_lines_whose_names_are_cut_alike_have_their_numbers(visit, form):
+    page = visit("alike", alike, width=1280, height=900)
+    lines = page.locator(f"#life .life-{form} a[data-line]").all()
+    names = [" ".join(each.locator(".name").all_text_contents()) for each in lines]
     assert len(names) == len(set(names)) == 4
     ends = [name[-4:] for name in names if name.startswith("WW")]
     assert sorted(ends) == ["· C0", "· C1", "· C2"]
@@ -101,21 +101,23 @@ def test_the_hairline_of_the_picture_stands_under_the_handle(page, scale, key):
     page.focus("#slider")
     page.keyboard.press(key)
     settled(page)
-    ends = [page.evaluate(MIDDLE, at) for at in ("#life .here", "#slider .knob")]
+    ends = [
+        page.evaluate(MIDDLE, at) for at in ("#life .life-wide .now", "#slider .knob")
+    ]
     assert abs(ends[0] - ends[1]) < 1
     page.press("#scale button[data-scale=log]", "Enter")
 
 
 def test_the_line_of_the_step_crosses_no_heading(page):
-    apart = """() => document.querySelector("#life .here").getBoundingClientRect().top
-        - document.querySelector("#life .head").getBoundingClientRect().bottom"""
+    apart = """() => document.querySelector("#life .life-wide .now").getBoundingClientRect().top
+        - document.querySelector("#life .life-head").getBoundingClientRect().bottom"""
     assert page.evaluate(apart) > 0
 
 
 def test_births_stand_where_the_slider_has_their_steps(page):
     settled(page)
     found = page.evaluate(
-        """() => [...document.querySelectorAll("#life a")].map((link) => {
+        """() => [...document.querySelectorAll("#life .life-wide a")].map((link) => {
           const dot = link.querySelector(".dot")?.getBoundingClientRect();
           const words = [...link.querySelectorAll("text")].at(-1).textContent;
           return [dot && dot.left + dot.width / 2, words];
@@ -219,9 +221,9 @@ def test_an_address_leads_to_its_card_named_or_not(visit, number):
 
 def test_a_life_line_leads_to_its_card_by_keyboard(visit):
     page = visit("learned", made.learned)
-    links = page.locator("#life a[data-line]")
+    links = page.locator("#life .life-wide a[data-line]")
     assert [a.get_attribute("tabindex") for a in links.all()].count("0") == 1
-    page.focus('#life a[tabindex="0"]')
+    page.focus('#life .life-wide a[tabindex="0"]')
     page.keyboard.press("ArrowDown")
     wanted = page.evaluate("document.activeElement.getAttribute('href').slice(1)")
     assert wanted == links.nth(1).get_attribute("href")[1:]
@@ -244,9 +246,9 @@ def test_the_first_screen_fits_one_screen(visit):
     bottom = "(at) => document.querySelector(at).getBoundingClientRect().bottom"
     bottoms = {at: page.evaluate(bottom, at) for at in [*shown, "#cloze tbody tr"]}
     assert max(bottoms.values()) <= 900, bottoms
-    assert page.locator("#life a[data-line]").count() == 10
+    assert page.locator("#life .life-wide a[data-line]").count() == 10
     names = page.evaluate(
-        """() => [...document.querySelectorAll("#life a[data-line]")].map((link) =>
+        """() => [...document.querySelectorAll("#life .life-wide a[data-line]")].map((link) =>
           [link.querySelector(".name").getBoundingClientRect().right,
            link.querySelector(".shade, .hatched").getBoundingClientRect().left])"""
     )
@@ -272,7 +274,7 @@ def test_the_menu_of_dictionaries_changes_cards_and_words(visit):
     assert page.locator("#cards .card[data-concept]").count() == 6
     assert page.locator("#cards .spark").count() == 0
     assert page.is_hidden("#atlas-kind") and page.is_hidden("#atlas-order")
-    page.press("#life a[data-line] >> nth=2", "Enter")
+    page.press("#life .life-wide a[data-line] >> nth=2", "Enter")
     settled(page)
     assert page.input_value("#atlas-node") == "0"
     assert page.locator(".card.linked .spark").count() == 1
@@ -328,14 +330,11 @@ def test_no_two_labels_of_the_picture_overlap(visit):
         page = visit("learned", made.learned, width=width)
         settled(page)
         assert overlaps(page) == [], width
-        page.press(".life-choice button >> nth=-1", "Enter")
-        settled(page)
-        assert overlaps(page) == [], (width, "more")
 
 
 def overlaps(page):
     boxes = page.evaluate(
-        """() => [...document.querySelectorAll("#life text, #life .life-choice")]
+        """() => [...document.querySelectorAll("#life text, #life :is(.life-head, .life-legend)")]
           .map((t) => { const b = t.getBoundingClientRect();
             return [b.left, b.right, b.top, b.bottom, t.textContent]; })
           .filter((b) => b[1] > b[0])"""

@@ -56,6 +56,8 @@ ONLY_ONE = "only {noun}"
 OF_ALL = ", of {count} in all"
 WITHOUT_NAME = "; none has a name"
 AFTER_NAME = "After a name: its layer."
+LIFE_LINES = "Life lines of concepts"
+LIFE_LINES_UNNAMED = "Life lines of concepts, none named"
 
 # The atlas: what was fitted, and how names were given.
 APART = (

@@ -65,8 +65,6 @@ SCRIPTED = {
     "unreadable": "cannot be read from this {checkpoint} alone",
     "spark": "Strength of {name} over the {checkpoint}s; {birth}; {strength} at the last "
     "{checkpoint}",
-    "life lines": "Life lines of concepts",
-    "life lines unnamed": "Life lines of concepts, none named",
     # the atlas
     "best first": "best names first",
     "strongest first": "strongest first",

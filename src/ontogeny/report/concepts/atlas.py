@@ -16,14 +16,13 @@ import numpy as np
 from ...words import concepts as say
 from ...words import learned_concepts
 from ...words.content import Content
-from ...words.formats import plural, sentence_start
-from ..scales import StepScale
+from ...words.formats import plural
 from . import learned
 from .arrays import ConceptArrays
 from .cards import card, read_removals
 from .contexts import packed, packed_contexts, shares
 from .layers import layers, node_address, unnamed_layers
-from .lives import FEW, MORE, Concept, Concepts, best_of, choice_words, marks_words
+from .lives import Concept, Concepts, best_of
 from .nodes import APART
 from .steps import Fitted, further_concepts
 from .tokens import Pieces
@@ -57,6 +56,15 @@ class Atlas:
         """The kinds of life that are there, with what they mean."""
         known = learned_concepts.KINDS if self.payload["learned"] else say.KINDS
         return [(kind, words) for kind, words in known.items() if kind in self.kinds]
+
+    @property
+    def addresses(self) -> set[str]:
+        """Where links to the concepts of its first dictionary lead."""
+        layers = self.payload["layers"]
+        return {
+            f"{layers[each['layer']]['address']}{each['number']}"
+            for each in self.payload["concepts"]
+        }
 
     @property
     def titles(self) -> list[str]:
@@ -201,7 +209,7 @@ def _payload(
         "concepts": cards,
         "contexts": contexts,
         "pieces": pieces.texts,
-        **({} if keys is None else _lives(content, concepts, picks, keys)),
+        **({} if keys is None else _lives(concepts, picks, keys)),
     }
 
 
@@ -224,47 +232,18 @@ def _naming(concepts: Concepts) -> str:
 
 
 def _lives(
-    content: Content, concepts: Concepts, picks: Sequence[Concept], keys: np.ndarray
+    concepts: Concepts, picks: Sequence[Concept], keys: np.ndarray
 ) -> dict[str, Any]:
-    """Return what is over steps: strengths, where they are readable, and the lines to draw."""
+    """Return what is over steps: strengths, and where they are readable."""
     arrays = concepts.arrays
     steps = arrays.data["step"].values.astype(int)
     strength, readable = _courses(arrays, picks, concepts.readable)
     return {
         "steps": steps.tolist(),
-        "edges": {
-            kind: StepScale(content.steps, kind).edges(steps).round(5).tolist()
-            for kind in ("log", "linear")
-        },
-        "views": _views(content, concepts, picks),
         "strength": packed(strength),
         "readable": packed(np.packbits(readable, axis=1)),
         "keys": packed(keys.astype(np.uint16)),
     }
-
-
-def _views(
-    content: Content, concepts: Concepts, picks: Sequence[Concept]
-) -> list[dict[str, Any]]:
-    """Return what the life lines can show: a few concepts, and more of them.
-
-    A line without a name does not say whose it is: beside a loss none is shown at first.
-    """
-    place = {concept.place: i for i, concept in enumerate(picks)}
-    views: list[dict[str, Any]] = []
-    has_lines = concepts.has_names or content.track is None
-    if not has_lines:
-        every = sentence_start(plural(len(concepts.every), "concept"))
-        words = f"{say.NONE_NAMED.format(concepts=every)}."
-        return [{"label": "none", "lines": [], "words": words}]
-    for count in (FEW, MORE):
-        chosen = concepts.choice(count)
-        lines = [place[c.place] for c in chosen if c.place in place]
-        if not views or len(lines) > len(views[-1]["lines"]):
-            key = f"{say.SHADES} {say.AFTER_NAME} {marks_words(chosen)}"
-            words = f"{choice_words(concepts, count)} {key}".rstrip()
-            views.append({"label": f"{len(lines):,}", "lines": lines, "words": words})
-    return views
 
 
 def _courses(

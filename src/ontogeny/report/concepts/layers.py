@@ -16,6 +16,7 @@ from ...words.labels import short_names
 from .arrays import ConceptArrays
 from .cards import finite
 from .learned import control_words, is_learned
+from .lives import Concept
 
 
 def layers(
@@ -69,6 +70,12 @@ def layer_address(node: str, path: str) -> str:
     'concept=learned-concepts/h.1/'
     """
     return f"{node}/{safe(path)}/"
+
+
+def concept_address(path: str, concept: Concept) -> str:
+    """Return how a link to a concept of the node at a path ends."""
+    layer = layer_address(node_address(path), plain_text(concept.layer))
+    return f"{layer}{concept.number}"
 
 
 def unnamed_layers(arrays: ConceptArrays) -> list[str]:

@@ -17,9 +17,7 @@ from ...words.nodes import Node
 from .arrays import ConceptArrays
 from .learned import is_learned
 
-FEW = 10
-MORE = 30
-"""Life lines that the first screen shows, at first and on demand; static pictures show the few."""
+FEW = 10  # life lines of the first screen
 
 SHEET = 24  # concepts of a contact sheet
 

@@ -17,7 +17,7 @@ import { CLOCK_HEAD, DATA, findAll, lastNotAbove, make, makeSvg, range, say, sta
 import { formatStep, shortened } from "./format.js";
 import { UP_AND_DOWN, oneStop } from "./layers.js";
 import { codeHistogram } from "./learned-card.js";
-import { linePath } from "./life-shapes.js";
+import { linePath } from "./paths.js";
 import { currentPlace, placeOfStep, shareOfAxis, stepNow } from "./state.js";
 
 const SPARK = { width: 300, height: 40 };

@@ -44,20 +44,30 @@ export function startChart() {
   listen(() => chooseRun(section, chosen), "run");
   for (const svg of findAll("svg.chart")) {
     const [left, width] = chartPlot(svg);
-    const now = find(".now", svg);
     const rows = findAll(".row", svg);
-    const move = () => standAt(now, left + width * shareOfAxis(currentPlace()));
+    const placeOf = followAxis(svg, left, width);
     const dim = () => {
       for (const row of rows) row.classList.toggle("dim", !layerShown(DATA.rows[row.dataset.row].group));
     };
-    listen(() => svg.classList.toggle("linear", state.scale === "linear"), "scale");
-    listen(move, "step", "scale");
     listen(dim, "layers");
-    tellsAt(svg, (event) => chartHover(event, svg, (x) => placeOnAxis((x - left) / width)));
+    tellsAt(svg, (event) => chartHover(event, placeOf(event)));
     startRowKeys(svg, rows);
     for (const link of findAll("a[data-folded]", svg)) startFolded(link);
-    move();
   }
+}
+
+// The hairline of a drawing follows the step, and its marks the kind of axis. Returns where on the
+// axis an event of the pointer lies; lengths are those of the drawing.
+export function followAxis(svg, left, width) {
+  const now = find(".now", svg);
+  const move = () => standAt(now, left + width * shareOfAxis(currentPlace()));
+  listen(() => svg.classList.toggle("linear", state.scale === "linear"), "scale");
+  listen(move, "step", "scale");
+  move();
+  return (event) => {
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    return placeOnAxis((point.x - left) / width);
+  };
 }
 
 // What stands for folded rows opens the table at the first of them, and marks all.
@@ -116,15 +126,13 @@ function startRowKeys(svg, rows) {
 }
 
 // The tooltip of a row: left of the cells all that is known of it, over a cell its share at that step.
-function chartHover(event, svg, placeOf) {
+function chartHover(event, place) {
   const element = event.target.closest(".row");
   if (!element) {
     hideTooltip();
     return;
   }
-  const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
   const row = DATA.rows[element.dataset.row];
-  const place = placeOf(point.x);
   if (state.chart === "intervals") tellHalves(event, row);
   else if (place < DATA.scales[state.scale].span[0] - 0.01) showTooltip(event, row.label, row.state, row.facts);
   else tellRow(event, row, place);

@@ -8,7 +8,7 @@ import { colours } from "./theme.js";
 
 const WIDTH = 1240;
 const MOST = 4000; // px high at most; what lies below is cut where nothing is drawn
-const APART = ".life-choice, .written, .cloze, .copy-first, .dated-beside, [hidden]";
+const APART = ".written, .cloze, .copy-first, .dated-beside, [hidden]";
 
 export function startFirstPicture() {
   const button = find(".copy-first button");
