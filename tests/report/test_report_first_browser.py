@@ -364,7 +364,7 @@ def test_labels_of_lines_stand_in_the_picture_and_on_no_line(visit):
               const svg = document.querySelector("#life svg"), edge = svg.getBoundingClientRect();
               const lines = [...svg.querySelectorAll(".reference, .run")]
                 .map((line) => line.getBoundingClientRect().right);
-              return [...svg.querySelectorAll("text:not(.head, .middle)")]
+              return [...svg.querySelectorAll("text:not(.head, .tick)")]
                 .map((t) => [t.getBoundingClientRect(), t.textContent])
                 .filter(([b]) => b.right > edge.right + 1 || lines.some((end) => end > b.left))
                 .map(([, words]) => words);
@@ -403,3 +403,19 @@ def test_one_checkpoint_has_a_picture_without_steps_and_no_slider(visit):
     page = visit("one", lambda: made.tree({"loss": loss}, steps=steps, controls=()))
     assert page.text_content("#first-heading").startswith("It predicts better than")
     assert page.locator("#life svg").count() and not page.is_visible("#slider")
+
+
+def test_on_a_phone_the_legend_of_the_loss_stands_between_its_heading_and_its_lines(
+    visit,
+):
+    page = visit("learned", made.learned, width=390)
+    settled(page)
+    boxes = [
+        page.locator(f"#life {part}").first.bounding_box()
+        for part in (".life-head", ".life-legend", ".life-narrow .run")
+    ]
+    head, legend, run = boxes
+    assert head["y"] + head["height"] <= legend["y"] + 1
+    assert legend["y"] + legend["height"] <= run["y"]
+    assert "word frequencies 6.32" in page.inner_text(".life-legend")
+    assert page.locator(".life-narrow .loss text").count() == 0

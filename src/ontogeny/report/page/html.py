@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
+from ...claims.expectations import Expectation, failures
 from ...words.abilities import abilities_of, has_abilities
 from ...words.basis import basis
 from ...words.catalogue import PAGE
@@ -60,7 +61,10 @@ Parts = tuple[
 
 
 def render_page(
-    content: Content, budget: int = BUDGET, live: Live | None = None
+    content: Content,
+    budget: int = BUDGET,
+    live: Live | None = None,
+    expected: Sequence[Expectation] = (),
 ) -> str:
     """Return the page as HTML; `live` says that the run was still training."""
     drawables = thinned(read_drawables(content), budget)
@@ -105,6 +109,8 @@ def render_page(
         content=content,
         studied=studied(content, brief=True),
         live=live,
+        unexpected=failures(content.claims, expected),
+        is_expected=bool(expected),
         left_out=content.voice.fill(LEFT_OUT),
         first=first,
         drawn=html["first"] or {},

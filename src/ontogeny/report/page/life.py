@@ -18,7 +18,7 @@ from ...words import concepts as say
 from ...words.content import Content
 from ...words.formats import number, plural, sentence_start, step_text, with_interval
 from ...words.labels import truncate
-from ..chart.canvas import Canvas, ChartLayout, Points, fitted
+from ..chart.canvas import GAP, Canvas, ChartLayout, Points, fitted, text_width
 from ..chart.draw import draw_axis, draw_clock, stretches
 from ..concepts.layers import concept_address
 from ..concepts.lives import (
@@ -40,6 +40,7 @@ _LOSS = 78.0
 _ALONE = 170.0
 _MOST_NAMED = 6  # runs at whose lines there is room for a name
 _LINE = 13.0  # least distance of labels
+LONGEST, SHORTEST = 26, 8  # letters of a name
 
 Label = tuple[str, float, str]
 """Words at the end of a line, its last value, and their style."""
@@ -50,9 +51,8 @@ class LifePicture:
     """The picture in each form, and what stands over it in words.
 
     ``names`` is the room left of the axis as a share of its length. ``head`` and ``units`` are those
-    of the loss. ``legend`` are the labels of its lines, which the
-    narrow form has no room for; ``is_long`` says that no form has. ``caption`` is that of the life
-    lines.
+    of the loss. ``legend`` are the labels of its lines, which the narrow form has no room for;
+    ``is_long`` says that no form has. ``caption`` is that of the life lines.
     """
 
     drawings: tuple[str, ...]
@@ -263,7 +263,9 @@ def _draw_lines(
     words = list(map(_life_words, lines))
     if fitted(canvas.layout, words).right > canvas.layout.right:
         words = list(map(_brief, lines))
-    for concept, name, said in zip(lines, line_names(lines), words, strict=True):
+    for concept, name, said in zip(
+        lines, _names(canvas.layout, lines), words, strict=True
+    ):
         spoken = f"{concept.title}, {concept.short_layer}: {_life_words(concept)}"
         address = concept_address(concepts.node.path, concept)
         link = f'href="#{escape(address)}"' if address in cards else ""
@@ -272,6 +274,17 @@ def _draw_lines(
         with canvas.tagged("a", f'{attributes} aria-label="{escape(spoken)}"'):
             _draw_line(canvas, concepts, concept, name, said)
     canvas.y += 2
+
+
+def _names(layout: ChartLayout, lines: Sequence[Concept]) -> list[str]:
+    """Return names as long as there is room for them; a phone has two lines for each."""
+    names = line_names(lines)
+    for most in range(LONGEST, SHORTEST, -1):
+        names = line_names(lines, most)
+        widest = layout.font * max(map(text_width, names))
+        if layout.narrow or widest <= layout.left - GAP:
+            break
+    return names
 
 
 def _life_words(concept: Concept) -> str:
@@ -298,7 +311,7 @@ def _draw_line(
     middle = top + height / 2
     canvas.box("hit", 0, top, layout.width, height)
     for i, part in enumerate(names):
-        shown = truncate(part, layout.label_characters if layout.narrow else 26)
+        shown = truncate(part, layout.label_characters) if layout.narrow else part
         y = middle + 4 + (i - (len(names) - 1) / 2) * layout.font
         canvas.text(layout.left - 10, y, shown, "name end")
 

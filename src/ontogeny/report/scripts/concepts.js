@@ -75,7 +75,3 @@ export function strengthWords(atlas, i, t) {
 export function strengthDoubt(atlas, i, t) {
   return readableAt(atlas, i, t) ? [] : [say("unreadable")];
 }
-
-export function capital(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}

@@ -75,7 +75,6 @@ export class Figure {
     this.draw();
   }
 
-  // Show several runs in another view.
   arrange(view) {
     this.seen = view;
     this.drawn = arranged(this.data, view);
@@ -96,7 +95,6 @@ export class Figure {
     return runsCsv(this);
   }
 
-  // Caption and code are those of the view.
   tell() {
     const { runs, id } = this.data;
     if (!runs) return;
@@ -280,7 +278,6 @@ export class Figure {
     return tiny && value !== 0 ? "≈ 0" : formatNumber(value, uncertainty);
   }
 
-  // The panel under the pointer and the place in it.
   locate(event) {
     if (!this.picture) return null;
     const origin = this.plot.getBoundingClientRect();
@@ -349,7 +346,6 @@ function zoomSteps(source) {
       plottingLibrary().relayout(figure.plot, { "xaxis.range": stepZoom });
 }
 
-// Buttons of which one is pressed.
 function segments(label, names, pressed, pick) {
   const group = make("div", { className: "segments" });
   group.setAttribute("role", "group");

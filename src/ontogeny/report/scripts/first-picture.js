@@ -17,7 +17,6 @@ export function startFirstPicture() {
   button.addEventListener("click", async () => answer(button, await given()));
 }
 
-// Copy the picture or save it; return what was done.
 async function given() {
   const picture = drawn();
   try {
@@ -44,7 +43,6 @@ function onCanvas(image, scale, height) {
   return canvas;
 }
 
-// The height of what is drawn, with a margin below.
 function endOf(canvas) {
   const { data } = canvas.getContext("2d").getImageData(0, 0, WIDTH, MOST);
   const pixels = new Uint32Array(data.buffer);

@@ -1,9 +1,9 @@
 // The picture of the first screen, which the library draws: its hairline, and what its lines tell.
 
 import { followAxis } from "./chart.js";
-import { capital, conceptName, spokenBirth, strengthDoubt, strengthWords } from "./concepts.js";
+import { conceptName, spokenBirth, strengthDoubt, strengthWords } from "./concepts.js";
 import { CLOCK_HEAD, DATA, find, findAll, nearest } from "./core.js";
-import { formatNumber, formatStep } from "./format.js";
+import { capital, formatNumber, formatStep } from "./format.js";
 import { UP_AND_DOWN, oneStop } from "./layers.js";
 import { layerShown, listen, placeOfStep } from "./state.js";
 import { showTooltip, tellsAt } from "./tooltip.js";

@@ -138,7 +138,6 @@ export async function copyText(button, text, done, otherwise) {
   }
 }
 
-// Say on a button for a while what it has done.
 export function answer(button, words) {
   const label = (button.dataset.label ??= button.textContent);
   button.textContent = words;

@@ -197,7 +197,6 @@ export class ScatterPicture extends Picture {
     return { type: "scatter", mode: "markers", x, y };
   }
 
-  // From the units of an axis back to the variable's.
   raw(value, scale) {
     return scale === "log" && !this.space ? 10 ** value : value;
   }
@@ -270,7 +269,6 @@ export class ScatterPicture extends Picture {
       .join(" · ");
   }
 
-  // The point nearest to the pointer, if any is near.
   hover(number, spot) {
     const panel = this.panels[number];
     const box = this.frame.boxes[number];

@@ -71,6 +71,7 @@ function layTrack(bar, slider) {
   const box = slider.getBoundingClientRect();
   const [left, right] = axis ?? [box.left + HANDLE_ROOM, box.right - HANDLE_ROOM];
   Object.assign(track, { start: left - box.left, length: right - left });
+  if (right <= left) return; // of one model there is no slider
   const root = document.documentElement.style;
   root.setProperty("--track-left", `${left - origin}px`);
   root.setProperty("--track-width", `${right - left}px`);
@@ -154,7 +155,6 @@ function trackWords(step) {
   return value === null ? "" : `${formatNumber(value)} ${DATA.track.title}`;
 }
 
-// Each checkpoint by a tap.
 function startSteps() {
   for (const button of findAll(".by-one"))
     button.addEventListener("click", () => setStep(state.step + Number(button.dataset.by)));
