@@ -53,10 +53,10 @@ def test_the_overview_does_not_say_the_first_screen_again(page):
 def test_a_curve_that_ends_before_the_longest_run_says_at_which_step(visit):
     runs = {"long": run(20, seed=0), "short": run(30, seed=1, steps=STEPS[:-2])}
     page = visit("other lengths", lambda: og.compare(runs, seeds=True))
-    (label,) = page.locator("#life text.name").all_text_contents()
+    (label,) = page.locator("#life .life-wide text.name").all_text_contents()
     assert label.startswith("mean ") and label.endswith(f" at step {STEPS[-3]}")
     page = visit("two recipes", lambda: og.compare(runs))
-    labels = sorted(page.locator("#life text.name").all_text_contents())
+    labels = sorted(page.locator("#life .life-wide text.name").all_text_contents())
     assert [label.split()[0] for label in labels] == ["long", "short"]
     assert labels[1].endswith(f" at step {STEPS[-3]}") and "step" not in labels[0]
 

@@ -214,7 +214,7 @@ def test_tab_reaches_the_chart_s_rows_and_the_layers_are_one_stop(visit):
     assert page.inner_text("#now-step") == step, "the keys of the layers move no step"
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.closest('#layers')") is None
-    page.focus("#chart-order button:last-child")
+    page.focus("#chart-view button:last-child")
     page.keyboard.press("Tab")
     assert (
         page.evaluate("document.activeElement.closest('.row')?.dataset.row") is not None

@@ -2,6 +2,7 @@
 
 import base64
 import math
+import re
 
 import numpy as np
 import pytest
@@ -11,12 +12,15 @@ from helpers import concept_trees as made
 from helpers import counted_reads as reading
 from helpers import report_examples as examples
 from helpers.report_page import Page
+from ontogeny.report.chart.canvas import NARROW, WIDE
 from ontogeny.report.concepts.atlas import FEWER, KEYFRAMES, MOST, read_atlas
 from ontogeny.report.concepts.contexts import FULL, LEVELS, MISSING
-from ontogeny.report.concepts.lives import FEW, MORE
+from ontogeny.report.concepts.lives import FEW
 from ontogeny.report.concepts.nodes import read_concepts
 from ontogeny.report.concepts.tokens import Pieces
+from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.page.html import render_page
+from ontogeny.report.page.life import life_picture
 from ontogeny.report.page.payload import json_script
 from ontogeny.report.texts.cloze import read_cloze
 from ontogeny.words.content import read_content
@@ -25,6 +29,22 @@ from ontogeny.words.content import read_content
 def atlas_of(tree):
     content = read_content(tree)
     return read_atlas(content, read_concepts(content))
+
+
+def life_of(tree):
+    """Return what the caption of the life lines says, and the concepts that have one."""
+    content = read_content(tree)
+    atlas = read_atlas(content, read_concepts(content))
+    layouts = [WIDE, NARROW]
+    picture = life_picture(content, first_screen(content), layouts, atlas.addresses)
+    layers = atlas.payload["layers"]
+    known = {
+        f"{layers[each['layer']]['address']}{each['number']}": each
+        for each in atlas.payload["concepts"]
+    }
+    drawn = [re.findall(r'data-line="([^"]+)"', one) for one in picture.drawings]
+    assert drawn[0] == drawn[1]
+    return picture.caption, [known[address] for address in drawn[0]]
 
 
 def unpacked(array):
@@ -147,11 +167,9 @@ def births(concepts):
 
 
 def test_the_few_life_lines_are_births_from_the_whole_run():
-    payload = atlas_of(
-        made.tree({"joint-concepts": made.joint_concepts(4, 20)})
-    ).payload
-    few, more, all_ = payload["views"]
-    shown = [payload["concepts"][i] for i in few["lines"]]
+    tree = made.tree({"joint-concepts": made.joint_concepts(4, 20)})
+    payload = atlas_of(tree).payload
+    words, shown = life_of(tree)
     assert len(shown) == FEW and all(c.get("name") and "born" in c for c in shown)
     assert births(shown) == sorted(births(shown))
     born = sorted(
@@ -160,11 +178,8 @@ def test_the_few_life_lines_are_births_from_the_whole_run():
     cut = np.array_split(born, FEW)
     for one, part in zip(shown, cut, strict=True):
         assert part[0] <= one["born"] <= part[-1]
-    assert len(more["lines"]) == MORE
-    assert all_["label"] == f"all {len(payload['concepts'])}" and all_["lines"] is None
     assert (
-        f"{FEW} of 68 named concepts, of 76 in all: {FEW} of their 60 births"
-        in few["words"]
+        f"{FEW} of 68 named concepts, of 76 in all: {FEW} of their 60 births" in words
     )
 
 
@@ -182,69 +197,32 @@ def test_where_few_were_born_the_sharpest_of_the_others_fill_the_lines():
         "concept_settled",
     ):
         data[name] = data[name].where(~lost)
-    payload = atlas_of(made.tree({"joint-concepts": data})).payload
-    few = payload["views"][0]
-    shown = [payload["concepts"][i] for i in few["lines"]]
+    tree = made.tree({"joint-concepts": data})
+    words, shown = life_of(tree)
     assert sum("born" in c for c in shown) == 3
     others = [c["sharp"] for c in shown if "born" not in c]
+    lines = [(c["layer"], c["number"]) for c in shown]
     rest = [
         c["sharp"]
-        for i, c in enumerate(payload["concepts"])
-        if i not in few["lines"] and c.get("name")
+        for c in atlas_of(tree).payload["concepts"]
+        if c.get("name") and (c["layer"], c["number"]) not in lines
     ]
     assert min(others) >= max(rest)
-    assert (
-        "the 3 of them born during the run, and the sharpest of the others"
-        in few["words"]
-    )
+    assert "the 3 of them born during the run, and the sharpest of the others" in words
 
 
 def test_a_run_without_births_says_so():
     data = made.joint_concepts()
     data["concept_kind"] = data.concept_kind.where(data.concept_kind != "born", "grows")
     data["concept_born"] = data.concept_born * math.nan
-    words = atlas_of(made.tree({"joint-concepts": data})).payload["views"][0]["words"]
+    words, _ = life_of(made.tree({"joint-concepts": data}))
     assert "none was seen to be born during the run" in words
 
 
 def test_the_choice_says_where_no_concept_has_a_name(tree):
-    first, every = atlas_of(made.learned(named=0)).payload["views"]
-    assert first["words"] == "22 concepts can be read; none has a name."
-    assert first["lines"] == [] and every["lines"] is None
-
-
-def test_means_are_those_of_the_strengths_beside_the_range_of_the_controls(
-    tree, payload
-):
-    data = tree["joint-concepts"].to_dataset()
-    shares = (data.strength / data.strength.max("step")).where(
-        data.concept_kind != "no concept"
-    )
-    run = shares.mean("concept").transpose("layer", "step").values
-    means = unpacked(payload["means"]) / FULL
-    np.testing.assert_allclose(means[:, 0], run, atol=0.5 / FULL)
-    control = data.mean_life_control.transpose("run", "layer", "step")
-    known = control.notnull().all("run").transpose("layer", "step").values
-    assert (
-        unpacked(payload["means"])[:, 1:].transpose(0, 2, 1)[~known] == MISSING
-    ).all()
-    for line, ends in ((1, control.min("run")), (2, control.max("run"))):
-        np.testing.assert_allclose(
-            means[:, line][known], ends.values[known], atol=0.5 / FULL
-        )
-
-
-def test_the_view_of_all_says_what_is_known_of_controls():
-    def words(tree):
-        return atlas_of(tree).payload["views"][-1]["words"]
-
-    assert words(made.learned()).endswith("grey: of those of the control runs.")
-    data = made.joint_concepts().drop_vars("mean_life_control")
-    without = made.tree({"joint-concepts": data})
-    assert words(without).endswith("The result does not hold that of control runs.")
-    none = made.tree({"joint-concepts": data}, controls=())
-    assert words(none).endswith("No control was run.")
-    assert "how many names motion alone would give" in atlas_of(none).about
+    words, lines = life_of(made.learned(named=0))
+    assert words == "22 concepts can be read; none has a name."
+    assert lines == []
 
 
 def test_a_large_run_stays_under_a_megabyte():

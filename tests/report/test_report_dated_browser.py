@@ -91,7 +91,7 @@ def test_of_two_runs_each_is_counted_at_the_step_of_the_slider(visit):
     assert f"{counts[0]} in full and {counts[1]} in LoRA are" in page.inner_text(
         ".dated h3"
     )
-    loss = page.get_attribute("#life g[role=img]", "aria-label")
+    loss = page.get_attribute("#life .life-wide .loss", "aria-label")
     assert "full 5.00" in loss and "from" not in loss
 
 

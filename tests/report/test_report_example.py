@@ -165,18 +165,6 @@ def test_control_runs_stand_beside_the_mean():
     )
 
 
-def test_paper_shows_the_ends_and_when_rows_of_the_chart_are_half_way():
-    content = read_content(examples.tree())
-    (row,) = [row for row in content.rows if row.changed and row.role != "motion"]
-    steps = np.array(examples.STEPS)
-    middle = int(np.abs(steps - row.half_step).argmin())
-    assert measure(read_example(content))["print"] == [0, middle, len(steps) - 1]
-    still = made.tree(
-        {"loss": made.loss_story(changed=False), "tokens": examples.losses()}
-    )
-    assert measure(read_example(read_content(still)))["print"] == [0, len(steps) - 1]
-
-
 def test_long_texts_are_cut_and_it_is_said():
     data = examples.losses()
     long = xr.concat([data] * 40, dim="place", data_vars="minimal", coords="minimal")

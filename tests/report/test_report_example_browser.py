@@ -127,23 +127,9 @@ def test_names_targets_and_room(page):
     assert page.locator("#example-text script, #example-text img").count() == 0
 
 
-def test_paper_has_the_text_once_for_each_of_a_few_steps(page):
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+def test_paper_has_the_text_at_the_step(page):
     page.emulate_media(media="print")
-    rows = page.locator(".example-print > div")
-    steps = [examples.STEPS[t] for t in page.evaluate(PRINTED)]
-    heads = rows.locator(".example-when").all_text_contents()
-    assert [h.partition(":")[0] for h in heads] == [f"Step {step:,}" for step in steps]
-    assert len(steps) >= 3 and not page.locator(".example-texts").is_visible()
-    tint = "(e) => Number(e.style.getPropertyValue('--a'))"
-    tints = [rows.nth(i).locator(".t").nth(4).evaluate(tint) for i in range(len(steps))]
-    assert tints == sorted(tints, reverse=True) and tints[0] > tints[-1]
-    assert page.locator(".example-print [tabindex], .example-print [role]").count() == 0
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator(".example-line").first.is_visible()
+    assert "at step" in page.inner_text(".example-about >> nth=0")
+    assert page.locator(".example-course").is_hidden()
     page.emulate_media(media="screen")
-    assert rows.count() == 0 and page.locator(".example-texts").is_visible()
-
-
-PRINTED = (
-    'JSON.parse(document.getElementById("data").textContent).example.measures[0].print'
-)

@@ -4,7 +4,6 @@ import itertools
 import json
 import re
 
-import numpy as np
 import pytest
 
 from helpers import concept_trees as made
@@ -30,11 +29,11 @@ def alike():
     return made.tree({"learned-concepts": data.assign(name=names)}, steps=LEARNED_STEPS)
 
 
-@pytest.mark.parametrize("width", [1280, 800])
-def test_life_lines_whose_names_are_cut_alike_have_their_numbers(visit, width):
-    page = visit("alike", alike, width=width, height=900)
-    settled(page)
-    names = page.locator("#life a[data-line] text.name").all_text_contents()
+@pytest.mark.parametrize("form", ["wide", "narrow"])
+def test_life_lines_whose_names_are_cut_alike_have_their_numbers(visit, form):
+    page = visit("alike", alike, width=1280, height=900)
+    lines = page.locator(f"#life .life-{form} a[data-line]").all()
+    names = [" ".join(each.locator(".name").all_text_contents()) for each in lines]
     assert len(names) == len(set(names)) == 4
     ends = [name[-4:] for name in names if name.startswith("WW")]
     assert sorted(ends) == ["· C0", "· C1", "· C2"]
@@ -102,21 +101,23 @@ def test_the_hairline_of_the_picture_stands_under_the_handle(page, scale, key):
     page.focus("#slider")
     page.keyboard.press(key)
     settled(page)
-    ends = [page.evaluate(MIDDLE, at) for at in ("#life .here", "#slider .knob")]
+    ends = [
+        page.evaluate(MIDDLE, at) for at in ("#life .life-wide .now", "#slider .knob")
+    ]
     assert abs(ends[0] - ends[1]) < 1
     page.press("#scale button[data-scale=log]", "Enter")
 
 
 def test_the_line_of_the_step_crosses_no_heading(page):
-    apart = """() => document.querySelector("#life .here").getBoundingClientRect().top
-        - document.querySelector("#life .head").getBoundingClientRect().bottom"""
+    apart = """() => document.querySelector("#life .life-wide .now").getBoundingClientRect().top
+        - document.querySelector("#life .life-head").getBoundingClientRect().bottom"""
     assert page.evaluate(apart) > 0
 
 
 def test_births_stand_where_the_slider_has_their_steps(page):
     settled(page)
     found = page.evaluate(
-        """() => [...document.querySelectorAll("#life a")].map((link) => {
+        """() => [...document.querySelectorAll("#life .life-wide a")].map((link) => {
           const dot = link.querySelector(".dot")?.getBoundingClientRect();
           const words = [...link.querySelectorAll("text")].at(-1).textContent;
           return [dot && dot.left + dot.width / 2, words];
@@ -220,9 +221,9 @@ def test_an_address_leads_to_its_card_named_or_not(visit, number):
 
 def test_a_life_line_leads_to_its_card_by_keyboard(visit):
     page = visit("learned", made.learned)
-    links = page.locator("#life a[data-line]")
+    links = page.locator("#life .life-wide a[data-line]")
     assert [a.get_attribute("tabindex") for a in links.all()].count("0") == 1
-    page.focus('#life a[tabindex="0"]')
+    page.focus('#life .life-wide a[tabindex="0"]')
     page.keyboard.press("ArrowDown")
     wanted = page.evaluate("document.activeElement.getAttribute('href').slice(1)")
     assert wanted == links.nth(1).get_attribute("href")[1:]
@@ -238,11 +239,6 @@ def test_tokens_that_hold_markup_are_shown_as_text(visit):
     assert page.locator("#atlas script, #atlas img, #life script").count() == 0
 
 
-def choose_all(page):
-    page.press(".life-choice button >> nth=-1", "Enter")
-    page.wait_for_selector("#life .row-link")
-
-
 def test_the_first_screen_fits_one_screen(visit):
     page = visit("learned", made.learned, width=1440, height=900)
     settled(page)
@@ -250,97 +246,13 @@ def test_the_first_screen_fits_one_screen(visit):
     bottom = "(at) => document.querySelector(at).getBoundingClientRect().bottom"
     bottoms = {at: page.evaluate(bottom, at) for at in [*shown, "#cloze tbody tr"]}
     assert max(bottoms.values()) <= 900, bottoms
-    assert page.locator("#life a[data-line]").count() == 10
+    assert page.locator("#life .life-wide a[data-line]").count() == 10
     names = page.evaluate(
-        """() => [...document.querySelectorAll("#life a[data-line]")].map((link) =>
+        """() => [...document.querySelectorAll("#life .life-wide a[data-line]")].map((link) =>
           [link.querySelector(".name").getBoundingClientRect().right,
            link.querySelector(".shade, .hatched").getBoundingClientRect().left])"""
     )
     assert all(right < left for right, left in names)
-
-
-def test_every_concept_has_a_row_where_all_are_asked_for(visit):
-    page = visit("learned", made.learned)
-    choose_all(page)
-    pressed = [
-        b.get_attribute("aria-pressed")
-        for b in page.locator(".life-choice button").all()
-    ]
-    assert pressed == ["false", "false", "true"]
-    assert "All 22 concepts, by layer and birth" in page.text_content(".life-chosen")
-    assert page.locator("#life text", has_text="11 concepts").count() == 2
-    focus = page.locator("#life .row-link")
-    focus.focus()
-    page.keyboard.press("Home")
-    seen = [focus.get_attribute("href")]
-    for _ in range(21):
-        page.keyboard.press("ArrowDown")
-        seen.append(focus.get_attribute("href"))
-    assert len(set(seen)) == 22
-    layers = [href.split("/")[1] for href in seen]
-    assert layers == sorted(layers)
-    page.keyboard.press("ArrowDown")
-    assert focus.get_attribute("href") == seen[-1]
-    page.press(".life-choice button >> nth=0", "Enter")
-    assert page.locator("#life a[data-line]").count() == 10
-
-
-def test_rows_of_a_layer_stand_by_birth(visit):
-    page = visit("learned", made.learned)
-    choose_all(page)
-    page.focus("#life .row-link")
-    page.keyboard.press("Home")
-    data = made.joint_concepts()
-    births = []
-    for _ in range(11):
-        place = int(page.get_attribute("#life .row-link", "href").rsplit("/", 1)[1])
-        one = data.isel(layer=0, concept=place)
-        start = str(one.concept_kind.item()) == "from the start"
-        births.append(-1 if start else float(one.concept_born))
-        page.keyboard.press("ArrowDown")
-    known = [birth for birth in births if np.isfinite(birth)]
-    assert known == sorted(known) and births[: len(known)] == known
-
-
-def test_a_row_tells_itself_and_leads_to_its_card(visit):
-    page = visit("learned", made.learned)
-    choose_all(page)
-    box = page.locator("#life .row-link .hit").bounding_box()
-    page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 2)
-    first = page.inner_text("#tooltip")
-    wanted = page.get_attribute("#life .row-link", "href")[1:]
-    page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 6)
-    assert "of its peak" in first and page.inner_text("#tooltip") != first
-    # Beside the steps, a click on which sets one.
-    page.mouse.move(box["x"] - 30, box["y"] + 2)
-    page.mouse.click(box["x"] - 30, box["y"] + 2)
-    settled(page)
-    assert "linked" in page.locator(f'[id="{wanted}"]').get_attribute("class")
-
-
-def test_rows_say_the_mean_of_their_layer_and_of_the_controls(visit):
-    page = visit("learned", made.learned)
-    choose_all(page)
-    labels = [
-        g.get_attribute("aria-label") for g in page.locator("#life .layer-mean").all()
-    ]
-    assert len(labels) == 2 and all("control runs" in label for label in labels)
-    assert page.locator("#life .layer-mean .control").count() == 2
-
-
-def many():
-    steps = tuple(range(154))
-    data = made.joint_concepts(24, 21, steps=steps)
-    return made.tree({"joint-concepts": data}, steps=steps)
-
-
-def test_a_row_is_no_element(visit):
-    page = visit("many", many, width=390)
-    choose_all(page)
-    assert page.text_content(".life-choice button >> nth=-1") == "all 480"
-    assert page.evaluate("document.querySelectorAll('#life svg *').length") < 24 * 30
-    over = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(over) <= 0
 
 
 def test_the_menu_of_dictionaries_changes_cards_and_words(visit):
@@ -362,32 +274,20 @@ def test_the_menu_of_dictionaries_changes_cards_and_words(visit):
     assert page.locator("#cards .card[data-concept]").count() == 6
     assert page.locator("#cards .spark").count() == 0
     assert page.is_hidden("#atlas-kind") and page.is_hidden("#atlas-order")
-    page.press("#life a[data-line] >> nth=2", "Enter")
+    page.press("#life .life-wide a[data-line] >> nth=2", "Enter")
     settled(page)
     assert page.input_value("#atlas-node") == "0"
     assert page.locator(".card.linked .spark").count() == 1
 
 
-def test_cards_on_paper_have_contexts_of_three_steps(visit):
+def test_cards_on_paper_have_their_contexts_at_the_step(visit):
     page = visit("learned", made.learned)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
-    data = made.joint_concepts()
     cards = page.locator("#cards .card[data-concept]").all()[:4]
-    for card in cards:
-        layer, number = card.get_attribute("data-concept").split("/")[1:]
-        one = data.sel(layer=layer).isel(concept=int(number))
-        labels = card.locator(".on-paper .spark-value").all_text_contents()
-        steps = [int(label.rsplit(" ", 1)[1]) for label in labels]
-        readable = one.step.values[(one.readability >= 0.5).values]
-        assert steps == sorted(steps) and {int(readable[0]), 512} <= set(steps)
-        if np.isfinite(one.concept_born):
-            assert int(one.concept_born) in steps
-        assert card.locator(".contexts").first.is_hidden()
-    page.emulate_media(media="screen")
-    page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert page.locator(".on-paper ul").count() == 0
-    assert page.locator("#cards .contexts").first.is_visible()
+    assert all(card.locator(".contexts").first.is_visible() for card in cards)
+    labels = page.locator("#cards .spark-value").all_text_contents()
+    assert any(label.startswith("Strongest at step 512") for label in labels)
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 1440])
@@ -430,14 +330,11 @@ def test_no_two_labels_of_the_picture_overlap(visit):
         page = visit("learned", made.learned, width=width)
         settled(page)
         assert overlaps(page) == [], width
-        choose_all(page)
-        settled(page)
-        assert overlaps(page) == [], (width, "all")
 
 
 def overlaps(page):
     boxes = page.evaluate(
-        """() => [...document.querySelectorAll("#life text, #life .life-choice")]
+        """() => [...document.querySelectorAll("#life text, #life :is(.life-head, .life-legend)")]
           .map((t) => { const b = t.getBoundingClientRect();
             return [b.left, b.right, b.top, b.bottom, t.textContent]; })
           .filter((b) => b[1] > b[0])"""
@@ -467,7 +364,7 @@ def test_labels_of_lines_stand_in_the_picture_and_on_no_line(visit):
               const svg = document.querySelector("#life svg"), edge = svg.getBoundingClientRect();
               const lines = [...svg.querySelectorAll(".reference, .run")]
                 .map((line) => line.getBoundingClientRect().right);
-              return [...svg.querySelectorAll("text:not(.head, .middle)")]
+              return [...svg.querySelectorAll("text:not(.head, .tick)")]
                 .map((t) => [t.getBoundingClientRect(), t.textContent])
                 .filter(([b]) => b.right > edge.right + 1 || lines.some((end) => end > b.left))
                 .map(([, words]) => words);
@@ -506,3 +403,19 @@ def test_one_checkpoint_has_a_picture_without_steps_and_no_slider(visit):
     page = visit("one", lambda: made.tree({"loss": loss}, steps=steps, controls=()))
     assert page.text_content("#first-heading").startswith("It predicts better than")
     assert page.locator("#life svg").count() and not page.is_visible("#slider")
+
+
+def test_on_a_phone_the_legend_of_the_loss_stands_between_its_heading_and_its_lines(
+    visit,
+):
+    page = visit("learned", made.learned, width=390)
+    settled(page)
+    boxes = [
+        page.locator(f"#life {part}").first.bounding_box()
+        for part in (".life-head", ".life-legend", ".life-narrow .run")
+    ]
+    head, legend, run = boxes
+    assert head["y"] + head["height"] <= legend["y"] + 1
+    assert legend["y"] + legend["height"] <= run["y"]
+    assert "word frequencies 6.32" in page.inner_text(".life-legend")
+    assert page.locator(".life-narrow .loss text").count() == 0

@@ -13,9 +13,10 @@ from helpers import compared_runs
 from helpers import concept_trees as made
 from helpers import report_examples as examples
 from ontogeny import compare
+from ontogeny.report.chart.canvas import NARROW, WIDE
 from ontogeny.report.files.overview import write_overview
 from ontogeny.report.first_screen.screen import first_screen
-from ontogeny.report.page.picture import first_picture
+from ontogeny.report.page.life import life_picture
 from ontogeny.report.paper import draw_first_screen, draw_life_figure, style
 from ontogeny.report.paper.frame import PAGE, TALLEST
 from ontogeny.report.paper.text import Words, broken
@@ -109,8 +110,8 @@ def test_a_guess_far_away_leaves_the_loss_its_height(guess, arrow):
     tree["loss"] = xr.DataTree(data.assign(loss_uniform=uniform))
     content = read_content(tree)
     first = first_screen(content)
-    picture = first_picture(content, first)
-    curve = re.search(r'class="curve" d="([^"]+)"', picture)[1]
+    picture = life_picture(content, first, [WIDE, NARROW]).drawings[0]
+    curve = re.search(r'class="run" d="([^"]+)"', picture)[1]
     heights = [float(y) for _, y in re.findall(r"[ML]([\d.]+) ([\d.]+)", curve)]
     assert max(heights) - min(heights) > 0.7 * 44
     assert (f"{arrow}uniform guess" in picture) and (

@@ -78,34 +78,6 @@ def test_points_are_the_results_and_the_current_step_is_ringed(page):
     )
 
 
-def test_turning_changes_the_side_and_no_distance_grows(page):
-    data = kinds.kinds_tree()["points"].to_dataset()
-    where = np.stack([data[name].values.ravel() for name in "abc"], axis=1)
-    half = max(np.ptp(where, axis=0)) / 2
-    whole = (
-        np.sort(np.linalg.norm(where[:, None] - where[None], axis=-1).ravel()) / half
-    )
-
-    def flat():
-        (points,) = traces(page, "points/space", "points")
-        return np.stack([points["x"], points["y"]], axis=1)
-
-    before = flat()
-    page.locator(f"{figure('points/space')} input[type=range]").fill("100")
-    until(
-        page,
-        """([id, x]) => document.querySelector(`[id="${id}"] .plot`).data
-          .find((t) => t.meta.part === "points").x[0] !== x""",
-        arg=["points/space", float(before[0, 0])],
-    )
-    after = flat()
-    assert np.abs(before - after).max() > 0.1
-    for seen in (before, after):
-        near = np.sort(np.linalg.norm(seen[:, None] - seen[None], axis=-1).ravel())
-        assert np.all(near <= whole + 1e-9)  # a projection never lengthens
-        assert near.max() > 0.5 * whole.max()
-
-
 def test_hover_names_a_point_and_click_goes_to_its_step(page):
     data = kinds.kinds_tree()["points"].to_dataset()
     spot = page.evaluate(

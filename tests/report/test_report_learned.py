@@ -12,6 +12,7 @@ import xarray as xr
 
 from helpers import concept_trees as made
 from helpers.learned_tree import STEPS, learned_concepts
+from ontogeny.report.chart.canvas import NARROW, WIDE
 from ontogeny.report.concepts.appeared import appeared
 from ontogeny.report.concepts.atlas import read_atlas
 from ontogeny.report.concepts.learned import (
@@ -24,8 +25,9 @@ from ontogeny.report.concepts.nodes import read_concepts
 from ontogeny.report.first_screen import screen
 from ontogeny.report.first_screen.numbers import numbers_of
 from ontogeny.report.page.html import render_page
-from ontogeny.report.page.picture import LEVELS, first_picture
+from ontogeny.report.page.life import life_picture
 from ontogeny.report.paper.contact_sheet import draw_contact_sheet
+from ontogeny.report.style import STRENGTHS
 from ontogeny.words import learned_concepts as learned_words
 from ontogeny.words.content import read_content
 
@@ -321,11 +323,14 @@ def test_the_heading_leads_to_the_line_that_says_it(monkeypatch):
     assert told.sentences[0].link == "#verdict" and told.link == "#atlas"
 
 
-def test_the_still_picture_tints_by_the_share_of_the_peak(content):
-    drawn = first_picture(content, screen.first_screen(content))
+def test_the_picture_tints_by_the_share_of_the_peak(content):
+    first = screen.first_screen(content)
+    drawn = life_picture(content, first, [WIDE, NARROW]).drawings[0]
     # Strength rises evenly over eight steps, and can be read at the last three.
-    levels = {round(share * (LEVELS - 1)) for share in (5 / 7, 6 / 7, 1)}
-    assert {int(level) for level in re.findall(r'class="q(\d+)"', drawn)} == levels
+    levels = {round(share * STRENGTHS) for share in (5 / 7, 6 / 7, 1)}
+    assert {
+        int(level) for level in re.findall(r'class="shade s(\d+)"', drawn)
+    } == levels
 
 
 def test_the_contact_sheet_has_the_strongest_context_of_each(content, concepts):

@@ -38,7 +38,11 @@ PAGES = {
     "able": able,
 }
 BOLD = ("#first-heading", ".three b", ".numbers dd")
-STEPS = ("#life g > .hit", "svg.chart-wide .row .on-log path", "#cloze thead button")
+STEPS = (
+    "#life .life-wide .loss > .hit",
+    "svg.chart-wide .row .on-log path",
+    "#cloze thead button",
+)
 
 
 @pytest.fixture(scope="module", params=PAGES)

@@ -16,12 +16,13 @@ from helpers.planted_runs import LAYERS, READ, STEPS, compared, controlled, curv
 from helpers.report_page import Page
 from ontogeny import figures, report
 from ontogeny.quantities import Quantity
+from ontogeny.report.chart.canvas import NARROW, WIDE
 from ontogeny.report.first_screen.runs import run_curves
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.kinds import read_drawables
 from ontogeny.report.kinds.base import thinned
 from ontogeny.report.page.html import render_page
-from ontogeny.report.page.picture import first_picture
+from ontogeny.report.page.life import life_picture
 from ontogeny.report.run_differences import difference_of
 from ontogeny.report.run_words import captions
 from ontogeny.summary.controls import with_controls
@@ -293,7 +294,7 @@ def test_several_runs_begin_with_a_first_screen_over_all_their_losses():
     sent = Page(html).data["first"]
     assert sent["names"] == [*seeds(3)] and len(sent["runs"]) == 3
     assert "mean" not in sent["title"] and "mean of the runs" not in html
-    picture = first_picture(content, first)
+    picture = life_picture(content, first, [WIDE, NARROW]).drawings[0]
     assert all(name in picture for name in seeds(3)) and "mean" not in picture
 
 
@@ -304,7 +305,7 @@ def test_a_mean_is_drawn_of_seeds_alone():
     sent = Page(html).data["first"]
     assert sent["of"] == "mean" and sent["names"] == []
     assert "mean" in sent["title"] and "mean of the runs" in html
-    picture = first_picture(content, first_screen(content))
+    picture = life_picture(content, first_screen(content), [WIDE, NARROW]).drawings[0]
     assert "mean" in picture and "seed 0" not in picture
 
 

@@ -28,7 +28,11 @@ def learned(visit):
 
 @pytest.mark.parametrize(
     "selector",
-    ["#life g > .hit", "#life a[data-line] .shade", "svg.chart-wide .row .on-log path"],
+    [
+        "#life .life-wide .loss > .hit",
+        "#life .life-wide .on-log .shade",
+        "svg.chart-wide .row .on-log path",
+    ],
 )
 def test_a_click_on_a_step_sets_it_and_leads_nowhere(learned, selector):
     page = learned
@@ -75,7 +79,7 @@ def test_the_heading_of_a_step_in_the_table_of_gaps_sets_it(learned):
 def test_a_name_on_a_life_line_leads_to_its_card(learned):
     page = learned
     page.evaluate("scrollTo(0, 0)")
-    line = page.locator("#life a[data-line]:has(.name)").first
+    line = page.locator("#life .life-wide a[data-line]:has(.name)").first
     card = page.locator(f"[id='{line.get_attribute('href')[1:]}']")
     line.locator(".name").click()
     page.wait_for_selector(".card.linked")

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..errors import ArgumentError, suggestion
 from .claim import Claim, Subject
@@ -77,6 +78,23 @@ def names_of(subject: Subject) -> set[str]:
     if subject.run:
         names |= {f"{subject.run}/{name}" for name in names}
     return {name.casefold() for name in names}
+
+
+def read(path: Path) -> list[Expectation]:
+    """Return the expectations of a file.
+
+    Raises
+    ------
+    ArgumentError
+        If the file or one of its lines cannot be read.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(
+            f"--expect must be a file of expectations that can be read; {path}: {error}."
+        ) from None
+    return parse(text)
 
 
 def parse(text: str) -> list[Expectation]:

@@ -43,6 +43,7 @@ def claims(
     ] = False,
 ) -> None:
     """Show what a study says, or compare it with what is expected."""
+    from ..claims.expectations import failures, read
     from ..study import open_study
     from ..words.page_claims import claims_of_result
 
@@ -50,7 +51,11 @@ def claims(
         if json and csv:
             raise ArgumentError("--json and --csv must not be given together.")
         said = claims_of_result(open_study(folder).tree)
-        failed = [] if expect is None else _failures(said, expect, allow_open)
+        failed = (
+            []
+            if expect is None
+            else failures(said, read(expect), allow_open=allow_open)
+        )
     except OntogenyError as error:
         error.exit_code = 2  # 1 is that of an expectation that fails
         raise
@@ -86,15 +91,3 @@ def _line(claim: Claim) -> tuple[str, ...]:
     numbers = (claim.first, claim.last, claim.since, claim.p_value)
     texts = ["" if math.isnan(number) else f"{number:.3g}" for number in numbers]
     return (claim.kind.value, " ".join(filter(None, where)), certainty, *texts)
-
-
-def _failures(said: Sequence[Claim], path: Path, allow_open: bool) -> list[str]:
-    from ..claims.expectations import failures, parse
-
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArgumentError(
-            f"--expect must be a file of expectations that can be read; {path}: {error}."
-        ) from None
-    return failures(said, parse(text), allow_open=allow_open)

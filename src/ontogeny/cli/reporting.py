@@ -29,6 +29,13 @@ def report(
             help="Write this figure alone, into --figures or here, and no page.",
         ),
     ] = None,
+    expect: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Say on the first screen which lines of a file of expectations are not met.",
+        ),
+    ] = None,
     formats: Annotated[
         str, typer.Option(metavar="LIST", help="Formats of the figures.")
     ] = "pdf,svg,png",
@@ -53,7 +60,7 @@ def report(
         if place is not None and Path(folder).is_dir()
         else Path(f"{Path(folder).name}.html")
     )
-    typer.echo(f"page: {study.report(output or page)}")
+    typer.echo(f"page: {study.report(output or page, expect)}")
     if figures is not None:
         written = reports.write_figures(atlas.with_labels(study), figures, kinds)
         typer.echo(f"figures: {len(written)} files in {figures}")

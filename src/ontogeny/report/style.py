@@ -9,6 +9,7 @@ from typing import Any
 from .colours import BASE, PROGRESS, contrast, palettes, ramp
 
 SHADES = 12  # of dated tokens
+STRENGTHS = 12  # shades of life lines beyond none
 # The folder of scripts and style sheets.
 STATIC = resources.files(__package__) / "static"
 
@@ -39,6 +40,7 @@ def page_style() -> str:
         "print",
     )
     dated = "".join(f".d{i}{{--d:var(--d{i});--e:var(--e{i})}}" for i in range(SHADES))
+    dated += "".join(f".s{i}{{--s:{i}}}" for i in range(STRENGTHS + 1))
     return "\n".join(
         [*modes, dated, chart_style(), *[static_text(f"{name}.css") for name in names]]
     )

@@ -56,14 +56,8 @@ ONLY_ONE = "only {noun}"
 OF_ALL = ", of {count} in all"
 WITHOUT_NAME = "; none has a name"
 AFTER_NAME = "After a name: its layer."
-EVERY = {1: "The only concept", 2: "All {concepts}"}
-SOME = "{some} of {all} concepts, the {best} of each layer"
-AND_APART = ", and {count} latents that are not found again"
-BY_LAYER = ", by layer and birth; named or not. {shades} Ticks: births."
-MEANS = "Under each layer: mean strength of its concepts, each as a share of its peak"
-MEANS_OF_CONTROLS = "; grey: of those of the control runs."
-MEANS_NOT_KEPT = ". The result does not hold that of control runs."
-MEANS_ALONE = ". No control was run."
+LIFE_LINES = "Life lines of concepts"
+LIFE_LINES_UNNAMED = "Life lines of concepts, none named"
 
 # The atlas: what was fitted, and how names were given.
 APART = (

@@ -91,6 +91,8 @@ PAGE = {
     "sure": "How sure",
     "how sure": "How sure that is",
     "nothing": "Nothing was claimed",
+    "unexpected": "Not as you expected",
+    "expected": "All that you expected is so.",
     "one finding": "One finding of the audit",
     "findings": "{count} findings of the audit",
     "open": "open",

@@ -54,13 +54,6 @@ SCRIPTED = {
     "one each": "; one of each group",
     "lucky": "Examples of {count} groups are left out: luck may turn such.",
     "lucky one": "Examples of one group are left out: luck may turn such.",
-    # where a curve turns
-    "lowest": "{Whose} was lowest, {value}, at {step} {at}, and rose to {last} by the last "
-    "{checkpoint}{also}.",
-    "highest": "{Whose} was highest, {value}, at {step} {at}, and fell to {last} by the last "
-    "{checkpoint}{also}.",
-    "other turns": "; the other line turns as well",
-    "others turn": "; {some} of {all} other lines turn as well",
     # a row of the chart at a step
     "no larger": "no larger than chance and noise would give",
     "other way": "{percent} % beyond its first value, in the other direction",
@@ -72,10 +65,6 @@ SCRIPTED = {
     "unreadable": "cannot be read from this {checkpoint} alone",
     "spark": "Strength of {name} over the {checkpoint}s; {birth}; {strength} at the last "
     "{checkpoint}",
-    "layer mean": "Mean strength in {layer} at the last {checkpoint}: {percent} of the peak{beside}",
-    "control means": "; control runs {range}",
-    "life lines": "Life lines of concepts",
-    "life lines unnamed": "Life lines of concepts, none named",
     # the atlas
     "best first": "best names first",
     "strongest first": "strongest first",
@@ -146,5 +135,4 @@ SCRIPTED = {
     "{most}A concept that is no sharper has no name.",
     "untrained most": "95 % put at most {percent} of their activation on three {token}s. ",
     "named": "Named in this layer: {own}. In control runs: {counts}.",
-    "strip": "Share on three {token}s: {own} concepts of this run, {untrained} of the untrained model",
 }

@@ -58,13 +58,14 @@ def fitted(
     ... )
     (142, 178)
     """
-    widths = [max(map(_width, texts), default=0.0) for texts in (numbers, ends)]
+    widths = [max(map(text_width, texts), default=0.0) for texts in (numbers, ends)]
     room = 2 * GAP * sum(width > 0 for width in widths)
     width = room + 0.92 * layout.font * sum(widths)
     return replace(layout, right=max(layout.right, math.ceil(width)))
 
 
-def _width(text: str) -> float:
+def text_width(text: str) -> float:
+    """Return about how wide a text is, in parts of its size."""
     return sum(_WIDTHS.get(c, 0.66 if c.isalpha() else 0.42) for c in text)
 
 

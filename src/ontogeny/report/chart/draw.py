@@ -48,6 +48,7 @@ class Drawing:
     """An SVG element; ``plot`` says where its step axis lies: left, width, first and last place."""
 
     svg: str
+    layout: ChartLayout
     plot: tuple[float, float, float, float]
     notices: tuple[str, ...]
 
@@ -81,7 +82,10 @@ def draw_chart(
     canvas, groups = lay_chart(content, layout, views, links=not style)
     plot = (layout.left, canvas.layout.plot_width, canvas.low, canvas.high)
     return Drawing(
-        _wrapped(canvas, content.title, style), plot, _notices(content, groups)
+        _wrapped(canvas, content.title, style),
+        canvas.layout,
+        plot,
+        _notices(content, groups),
     )
 
 
@@ -242,7 +246,7 @@ def draw_track(
 
     def curve() -> None:
         canvas.lines(
-            "curve", _stretches(canvas.x(canvas.scale.positions(track.steps)), ys)
+            "curve", stretches(canvas.x(canvas.scale.positions(track.steps)), ys)
         )
 
     cut = []
@@ -271,7 +275,7 @@ def draw_track(
     canvas.y = top + height + 4
 
 
-def _stretches(xs: np.ndarray, ys: np.ndarray) -> list[Points]:
+def stretches(xs: np.ndarray, ys: np.ndarray) -> list[Points]:
     """Return the stretches of a line without missing values."""
     is_finite = np.isfinite(ys)
     starts = np.flatnonzero(np.diff(is_finite.astype(int))) + 1

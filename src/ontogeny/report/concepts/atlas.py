@@ -16,14 +16,13 @@ import numpy as np
 from ...words import concepts as say
 from ...words import learned_concepts
 from ...words.content import Content
-from ...words.formats import plural, sentence_start
-from ..scales import StepScale
+from ...words.formats import plural
 from . import learned
 from .arrays import ConceptArrays
 from .cards import card, read_removals
 from .contexts import packed, packed_contexts, shares
-from .layers import has_controls, layers, mean_strengths, node_address, unnamed_layers
-from .lives import FEW, MORE, Concept, Concepts, best_of, choice_words, marks_words
+from .layers import layers, node_address, unnamed_layers
+from .lives import Concept, Concepts, best_of
 from .nodes import APART
 from .steps import Fitted, further_concepts
 from .tokens import Pieces
@@ -57,6 +56,15 @@ class Atlas:
         """The kinds of life that are there, with what they mean."""
         known = learned_concepts.KINDS if self.payload["learned"] else say.KINDS
         return [(kind, words) for kind, words in known.items() if kind in self.kinds]
+
+    @property
+    def addresses(self) -> set[str]:
+        """Where links to the concepts of its first dictionary lead."""
+        layers = self.payload["layers"]
+        return {
+            f"{layers[each['layer']]['address']}{each['number']}"
+            for each in self.payload["concepts"]
+        }
 
     @property
     def titles(self) -> list[str]:
@@ -201,7 +209,7 @@ def _payload(
         "concepts": cards,
         "contexts": contexts,
         "pieces": pieces.texts,
-        **({} if keys is None else _lives(content, concepts, picks, keys)),
+        **({} if keys is None else _lives(concepts, picks, keys)),
     }
 
 
@@ -224,68 +232,18 @@ def _naming(concepts: Concepts) -> str:
 
 
 def _lives(
-    content: Content, concepts: Concepts, picks: Sequence[Concept], keys: np.ndarray
+    concepts: Concepts, picks: Sequence[Concept], keys: np.ndarray
 ) -> dict[str, Any]:
-    """Return what is over steps: strengths, where they are readable, and the lines to draw."""
+    """Return what is over steps: strengths, and where they are readable."""
     arrays = concepts.arrays
     steps = arrays.data["step"].values.astype(int)
     strength, readable = _courses(arrays, picks, concepts.readable)
     return {
         "steps": steps.tolist(),
-        "edges": {
-            kind: StepScale(content.steps, kind).edges(steps).round(5).tolist()
-            for kind in ("log", "linear")
-        },
-        "views": _views(content, concepts, picks),
-        "means": mean_strengths(arrays, concepts.every),
         "strength": packed(strength),
         "readable": packed(np.packbits(readable, axis=1)),
         "keys": packed(keys.astype(np.uint16)),
     }
-
-
-def _views(
-    content: Content, concepts: Concepts, picks: Sequence[Concept]
-) -> list[dict[str, Any]]:
-    """Return what the life lines can show: a few concepts, more of them, and all.
-
-    A line without a name does not say whose it is: beside a loss none is shown at first.
-    """
-    place = {concept.place: i for i, concept in enumerate(picks)}
-    views: list[dict[str, Any]] = []
-    has_lines = concepts.has_names or content.track is None
-    if not has_lines:
-        every = sentence_start(plural(len(concepts.every), "concept"))
-        words = f"{say.NONE_NAMED.format(concepts=every)}."
-        views.append({"label": "none", "lines": [], "words": words})
-    for count in (FEW, MORE) if has_lines else ():
-        chosen = concepts.choice(count)
-        lines = [place[c.place] for c in chosen if c.place in place]
-        if not views or len(lines) > len(views[-1]["lines"]):
-            key = f"{say.SHADES} {say.AFTER_NAME} {marks_words(chosen)}"
-            words = f"{choice_words(concepts, count)} {key}".rstrip()
-            views.append({"label": f"{len(lines):,}", "lines": lines, "words": words})
-    total = len(concepts.every)
-    whole = say.EVERY[1 if total == 1 else 2]
-    all_words = whole.format(concepts=plural(total, "concept"))
-    replicating = sum(concept.kind != APART for concept in picks)
-    if replicating < total:
-        some = {"some": f"{replicating:,}", "all": f"{total:,}"}
-        all_words = say.SOME.format(**some, best=best_of(concepts))
-    label = f"all {replicating:,}"
-    if apart := len(picks) - replicating:
-        all_words += say.AND_APART.format(count=f"{apart:,}")
-        label += f" + {apart:,}"
-    words = all_words + say.BY_LAYER.format(shades=say.SHADES)
-    words += f" {_means_words(content, concepts)}"
-    return [*views, {"label": label, "lines": None, "words": words}]
-
-
-def _means_words(content: Content, concepts: Concepts) -> str:
-    """Say what is drawn under the concepts of a layer."""
-    if has_controls(concepts.arrays):
-        return say.MEANS + say.MEANS_OF_CONTROLS
-    return say.MEANS + (say.MEANS_NOT_KEPT if content.controls else say.MEANS_ALONE)
 
 
 def _courses(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,8 @@ from ...words.formats import plain_text, plural
 from ...words.labels import short_names
 from .arrays import ConceptArrays
 from .cards import finite
-from .contexts import packed, shares
 from .learned import control_words, is_learned
 from .lives import Concept
-
-CONTROL = "mean_life_control"
-RUNS = ("run", "layer", "step")
-"""Mean strength of the concepts of control runs, each as a share of its own peak."""
 
 
 def layers(
@@ -78,6 +72,12 @@ def layer_address(node: str, path: str) -> str:
     return f"{node}/{safe(path)}/"
 
 
+def concept_address(path: str, concept: Concept) -> str:
+    """Return how a link to a concept of the node at a path ends."""
+    layer = layer_address(node_address(path), plain_text(concept.layer))
+    return f"{layer}{concept.number}"
+
+
 def unnamed_layers(arrays: ConceptArrays) -> list[str]:
     """Return a sentence for each layer in which no name could be given."""
     if arrays.dims("unnamed_because") != {"layer"}:
@@ -115,35 +115,3 @@ def _nulls(arrays: ConceptArrays, i: int) -> dict[str, Any]:
             if math.isfinite(count)
         ]
     return nulls
-
-
-def mean_strengths(arrays: ConceptArrays, every: Sequence[Concept]) -> dict[str, Any]:
-    """Return mean strength over (layer, line, step), each concept's as a share of its peak.
-
-    Lines are the run, and the least and the most of the control runs, where they are known.
-    """
-    strength = arrays.over_steps("strength")
-    means = np.full((strength.shape[0], 3, strength.shape[2]), np.nan)
-    for i in {concept.place[0] for concept in every}:
-        members = [
-            concept for concept in every if concept.place[0] == i and concept.peak > 0
-        ]
-        if members:
-            share = np.stack(
-                [strength[concept.place] / concept.peak for concept in members]
-            )
-            means[i, 0] = share.mean(axis=0)
-    if has_controls(arrays):
-        runs = arrays.whole(CONTROL, RUNS)
-        is_finite = np.isfinite(runs)
-        low, high = (np.where(is_finite, runs, end) for end in (np.inf, -np.inf))
-        means[:, 1] = low.min(axis=0)
-        means[:, 2] = high.max(axis=0)
-    return packed(shares(means))
-
-
-def has_controls(arrays: ConceptArrays) -> bool:
-    """Return whether the strengths of control runs' concepts are known."""
-    return arrays.dims(CONTROL) == {"layer", "run"} and bool(
-        np.isfinite(arrays.whole(CONTROL, RUNS)).any()
-    )

@@ -17,9 +17,7 @@ from ...words.nodes import Node
 from .arrays import ConceptArrays
 from .learned import is_learned
 
-FEW = 10
-MORE = 30
-"""Life lines that the first screen shows, at first and on demand; static pictures show the few."""
+FEW = 10  # life lines of the first screen
 
 SHEET = 24  # concepts of a contact sheet
 
@@ -220,9 +218,14 @@ def best_of(concepts: Concepts) -> str:
     )
 
 
-def line_names(concepts: Sequence[Concept]) -> list[str]:
-    """Return name and layer of concepts, with their number where several have the same of both."""
-    names = [f"{truncate(concept.title, 26)} · {concept.depth}" for concept in concepts]
+def line_names(concepts: Sequence[Concept], most: int = 26) -> list[str]:
+    """Return name and layer of concepts, with their number where several have the same of both.
+
+    Names are cut at `most` letters.
+    """
+    names = [
+        f"{truncate(concept.title, most)} · {concept.depth}" for concept in concepts
+    ]
     return [
         f"{name} · C{concept.number}" if names.count(name) > 1 else name
         for name, concept in zip(names, concepts, strict=True)

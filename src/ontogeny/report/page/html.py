@@ -15,6 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
+from ...claims.expectations import Expectation, failures
 from ...words.abilities import abilities_of, has_abilities
 from ...words.basis import basis
 from ...words.content import Content
@@ -47,9 +48,10 @@ from ..texts.cloze import read_cloze
 from ..texts.dated import read_dated
 from ..texts.example import read_example
 from ..texts.written import read_written
+from .life import life_picture
 from .live import LEFT_OUT, Live
 from .payload import build_payload, figure_of, json_script
-from .picture import first_picture, loss_picture
+from .picture import loss_picture
 
 NAMED = 2  # titles that a fold gives
 
@@ -59,7 +61,10 @@ Parts = tuple[
 
 
 def render_page(
-    content: Content, budget: int = BUDGET, live: Live | None = None
+    content: Content,
+    budget: int = BUDGET,
+    live: Live | None = None,
+    expected: Sequence[Expectation] = (),
 ) -> str:
     """Return the page as HTML; `live` says that the run was still training."""
     drawables = thinned(read_drawables(content), budget)
@@ -69,7 +74,6 @@ def render_page(
     script = _own_script()
     first = first_screen(content, running=live is not None)
     atlas = read_atlas(content, first.concepts if first else None)
-    draw = loss_picture if content.one_model else first_picture
     cloze = read_cloze(content) if first and not content.runs else None
     written = read_written(content) if first else None
     example = read_example(content, first.concepts if first else None)
@@ -83,6 +87,10 @@ def render_page(
         return of_loss or shown or any(node is above for above in nodes_above)
 
     drawn_by_script = None if content.one_model else first
+    life = None
+    if first and first.is_drawn and not content.one_model:
+        layouts = [drawing.layout for drawing in drawings.values()]
+        life = life_picture(content, first, layouts, atlas.addresses if atlas else ())
     sure = basis(content)
     html: dict[str, Any] = {
         "first": build_first(content, drawn_by_script) if drawn_by_script else None,
@@ -101,10 +109,13 @@ def render_page(
         content=content,
         studied=studied(content, brief=True),
         live=live,
+        unexpected=failures(content.claims, expected),
+        is_expected=bool(expected),
         left_out=content.voice.fill(LEFT_OUT),
         first=first,
         drawn=html["first"] or {},
-        picture=Markup(draw(content, first)) if first and first.is_drawn else "",
+        picture=Markup(loss_picture(content)) if first and content.one_model else "",
+        life=life,
         atlas=atlas,
         cloze=cloze,
         dated=read_dated(content, first.concepts) if first else None,

@@ -1,4 +1,4 @@
-"""The first picture as SVG: of a run for readers without JavaScript, and of one checkpoint."""
+"""The picture of the first screen of one model as SVG: its loss beside ways to predict."""
 
 from __future__ import annotations
 
@@ -10,19 +10,12 @@ from html import escape
 import numpy as np
 import xarray as xr
 
-from ...words.content import Content, Track
-from ...words.formats import number, sentence_start, with_interval
+from ...words.content import Content
+from ...words.formats import number, sentence_start
 from ...words.labels import short_names, truncate
 from ...words.landmarks import LossCurve, read_loss
 from ..chart.canvas import NARROW, WIDE, Canvas, ChartLayout
-from ..chart.draw import draw_axis, draw_clock, draw_track
-from ..colours import LEVELS
-from ..concepts.lives import Concept, Concepts, line_names
-from ..first_screen.runs import run_curves
-from ..first_screen.screen import FirstScreen
 
-_LAYOUT = replace(WIDE, name="first", width=860, left=190, right=150)
-_HEIGHT = 14.0
 MOST_LAYERS = 8
 MODEL = "this model"
 _LAYOUTS = (
@@ -34,65 +27,7 @@ Level = tuple[str, float, float, float]
 """One way to predict, what it costs, and the interval of that."""
 
 
-def first_picture(content: Content, first: FirstScreen) -> str:
-    """Return the loss with its lines over the life lines of concepts."""
-    canvas = Canvas(_LAYOUT, content.steps)
-    if first.loss is not None and content.track is not None:
-        for track in _tracks(content, content.track):
-            draw_track(canvas, track, first.loss.levels)
-    concepts = first.concepts
-    if concepts is not None and (concepts.has_names or first.loss is None):
-        lines = concepts.lines
-        for concept, name in zip(lines, line_names(lines), strict=True):
-            _line(canvas, concepts, concept, name)
-    draw_axis(canvas)
-    draw_clock(canvas, content.voice.clock)
-    head = f'viewBox="0 0 {_LAYOUT.width:g} {math.ceil(canvas.y + 6)}" font-size="{_LAYOUT.font}"'
-    return f'<svg {head} role="img" aria-label="{escape(first.heading)}">{canvas.svg}</svg>'
-
-
-def _tracks(content: Content, track: Track) -> list[Track]:
-    """Return the loss of each run of a comparison by its name; of seeds, or one run, the track."""
-    curves = {} if content.seeds else run_curves(content)
-    each = [
-        replace(track, title=name, values=np.array(curve))
-        for name, curve in curves.items()
-    ]
-    return each or [track]
-
-
-def _line(canvas: Canvas, concepts: Concepts, concept: Concept, name: str) -> None:
-    """Draw a cell for each step, tinted by the share of the peak or hatched, and the birth."""
-    layout = canvas.layout
-    top = canvas.y + 4
-    strength, course = (
-        concepts.arrays.over_steps(finite)[concept.place]
-        for finite in ("strength", "readability")
-    )
-    share = np.clip(np.nan_to_num(strength / concept.peak), 0, 1)
-    edges = canvas.x(canvas.scale.edges(concepts.data["step"].values.astype(int)))
-    for (left, right), part, clear in zip(
-        edges, share, course >= concepts.readable, strict=True
-    ):
-        style = f"q{round(part * (LEVELS - 1))}" if clear else "hatched"
-        canvas.box(style, float(left), top, float(right - left), _HEIGHT)
-    base = top + _HEIGHT - 3
-    middle = top + _HEIGHT / 2
-    words = concept.kind
-    if math.isfinite(concept.born):
-        ends = [
-            e if math.isfinite(e) else concept.born
-            for e in (concept.after, concept.before)
-        ]
-        low, high, at = map(canvas.x_of_step, (*ends, concept.born))
-        canvas.whisker(low, middle, at, high)
-        words = with_interval(concept.born, concept.after, concept.before)
-    canvas.text(layout.left - 10, base, name, "name end")
-    canvas.text(layout.width, base, words, "value end")
-    canvas.y = top + _HEIGHT
-
-
-def loss_picture(content: Content, *_: object) -> str:
+def loss_picture(content: Content) -> str:
     """Return the loss of one model beside its lines, wide and for phones; empty without a loss."""
     loss = read_loss(content)
     node = content.track_node

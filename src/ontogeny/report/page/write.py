@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import glob
+from collections.abc import Sequence
 from pathlib import Path
 
+from ...claims.expectations import Expectation
 from ...errors import ArgumentError
 from ...trees import MergedResult
 from ...whole_files import sweep, write_whole
@@ -13,7 +15,12 @@ from .html import render_page
 from .live import Live
 
 
-def write(tree: MergedResult, path: str | Path, live: Live | None = None) -> Path:
+def write(
+    tree: MergedResult,
+    path: str | Path,
+    live: Live | None = None,
+    expected: Sequence[Expectation] = (),
+) -> Path:
     """Write a merged result as one HTML file that opens without a network, and return its path.
 
     Parameters
@@ -24,6 +31,9 @@ def write(tree: MergedResult, path: str | Path, live: Live | None = None) -> Pat
         File to write; missing folders are made, an existing file is replaced at once.
     live
         Says on the page that the run was still training, and lets the page refresh itself.
+
+    expected
+        What somebody expected of the run: the first screen says what is not so.
 
     Raises
     ------
@@ -47,6 +57,7 @@ def write(tree: MergedResult, path: str | Path, live: Live | None = None) -> Pat
         raise ArgumentError(
             f"path must name a file such as {target / 'report.html'}; it is a folder."
         )
-    write_whole(target, render_page(read_content(tree), live=live).encode())
+    page = render_page(read_content(tree), live=live, expected=expected)
+    write_whole(target, page.encode())
     sweep(target.parent, f".{glob.escape(target.name)}.*.tmp")
     return target

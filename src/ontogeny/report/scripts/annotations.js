@@ -129,7 +129,6 @@ export function barTitleFits(title) {
   return textWidth(title, smallFont()) <= BAR.room - BAR.gap + 4;
 }
 
-// Room at the right for a colour bar and its names.
 export function barRoom(names, width) {
   return Math.max(BAR.room, BAR.gap + BAR.thickness + 8 + widest(barLabels(names, width)));
 }

@@ -1,6 +1,6 @@
 // The atlas of concepts: which cards are shown, in which order, and where a link leads.
 
-import { cardObjects, conceptCard, forgetCard, shownCards } from "./cards.js";
+import { conceptCard, forgetCard, shownCards } from "./cards.js";
 import {
   ATLASES,
   byBirth,
@@ -39,8 +39,6 @@ export function startAtlas() {
   listen(showAtlas, "layers");
   listen((changed) => shownCards.forEach((card) => card.update(changed)), "step", "scale");
   addEventListener("hashchange", showLinkedConcept);
-  addEventListener("beforeprint", () => printCards(true));
-  addEventListener("afterprint", () => printCards(false));
   showAtlas();
   showLinkedConcept();
 }
@@ -79,11 +77,6 @@ function showWholeAtlas() {
   change({ layers: null });
   showAtlas();
   find("#atlas-search").focus();
-}
-
-// Cards on paper have contexts of three steps.
-function printCards(on) {
-  for (const element of findAll("#atlas .card")) cardObjects.get(element)?.print(on);
 }
 
 // Without any name all concepts stand in the open; else those without are folded away.

@@ -8,31 +8,17 @@ import { stepNow } from "./state.js";
 const LETTER_AT_START = /^[\p{L}\p{N}]/u;
 const LETTER_AT_END = /[\p{L}\p{N}]$/u;
 
-// The strongest tokens in their contexts; a step changes texts and tints, and no element. Paper has
-// those of three steps.
+// The strongest tokens in their contexts; a step changes texts and tints, and no element.
 export function contextPart(i) {
   const atlas = shownAtlas;
-  const screen = contextList(atlas, i);
-  const paper = make("div", { className: "on-paper" });
-  const fill = (key) => {
-    screen.label.textContent = contextWords(atlas, i, key);
-    screen.show(key);
-  };
-  const update = () => fill(atlas.contexts.follow ? nearestKey(atlas, i, stepNow()) : 0);
-  const print = (on) => {
-    const keys = on && atlas.contexts.follow ? paperKeys(atlas, i) : [];
-    for (const element of [screen.label, screen.list]) element.hidden = keys.length > 0;
-    paper.replaceChildren(
-      ...keys.flatMap((key) => {
-        const { label, list, show } = contextList(atlas, i);
-        label.textContent = say("strongest at", { at: formatStep(keyStep(atlas, i, key)) });
-        show(key);
-        return [label, list];
-      }),
-    );
+  const { label, list, show } = contextList(atlas, i);
+  const update = () => {
+    const key = atlas.contexts.follow ? nearestKey(atlas, i, stepNow()) : 0;
+    label.textContent = contextWords(atlas, i, key);
+    show(key);
   };
   update();
-  return { elements: [screen.label, screen.list, paper], update, print };
+  return { elements: [label, list], update };
 }
 
 // A list of contexts whose elements stay: `show` puts those of a keyframe in.
@@ -79,7 +65,6 @@ function contextList(atlas, i) {
       tell(e);
     });
     heads.forEach((head, b) => (head.hidden = items.slice(b * each, (b + 1) * each).every((item) => item.hidden)));
-    heads.forEach((head, b) => (head.hidden = items.slice(b * each, (b + 1) * each).every((item) => item.hidden)));
   };
   return { label, list: make("ul", { className: atlas.numbers ? "contexts by-number" : "contexts" }, ...listed), show };
 }
@@ -104,16 +89,6 @@ function keyStep(atlas, i, key) {
 
 function nearestKey(atlas, i, step) {
   return nearest(range(atlas.keys.shape[1]).map((k) => keyStep(atlas, i, k)), step);
-}
-
-// First readable, born (else in the middle of the rest), and last.
-function paperKeys(atlas, i) {
-  const { readable_from: readable, born } = atlas.concepts[i];
-  const last = atlas.keys.shape[1] - 1;
-  const first = readable === null ? 0 : nearestKey(atlas, i, readable);
-  const between = born === null ? Math.round((first + last) / 2) : nearestKey(atlas, i, born);
-  const steps = new Map([first, between, last].map((key) => [keyStep(atlas, i, key), key]));
-  return [...steps].sort((a, b) => a[0] - b[0]).map(([, key]) => key);
 }
 
 function contextWords(atlas, i, key) {

@@ -17,12 +17,12 @@ import { CLOCK_HEAD, DATA, findAll, lastNotAbove, make, makeSvg, range, say, sta
 import { formatStep, shortened } from "./format.js";
 import { UP_AND_DOWN, oneStop } from "./layers.js";
 import { codeHistogram } from "./learned-card.js";
-import { linePath } from "./life-shapes.js";
+import { linePath } from "./paths.js";
 import { currentPlace, placeOfStep, shareOfAxis, stepNow } from "./state.js";
 
 const SPARK = { width: 300, height: 40 };
 export const shownCards = new Set();
-export const cardObjects = new WeakMap();
+const cardObjects = new WeakMap();
 
 // Only cards in view follow the slider; others catch up when they come into view.
 const cardWatcher = watch("200px", (element, visible) => {
@@ -52,10 +52,7 @@ export function conceptCard(i) {
   if (!atlas.contexts) card.append(make("p", { className: "quiet spark-value", textContent: say("no contexts") }));
   card.append(...(concept.histogram ? [codeHistogram(concept)] : []), ...cardFoot(concept));
   oneStop(card, findAll(".where, summary", card), UP_AND_DOWN);
-  cardObjects.set(card, {
-    update: (changed) => parts.forEach((part) => part.update(changed)),
-    print: (on) => parts.forEach((part) => part.print?.(on)),
-  });
+  cardObjects.set(card, { update: (changed) => parts.forEach((part) => part.update(changed)) });
   cardWatcher.observe(card);
   return card;
 }

@@ -2,7 +2,7 @@
 
 import { CLOCK_HEAD, DATA, find, findAll, nearest, press, say, standAt, values } from "./core.js";
 import { formatStep } from "./format.js";
-import { UP_AND_DOWN, choice, oneStop } from "./layers.js";
+import { UP_AND_DOWN, oneStop } from "./layers.js";
 import { followRow, goTo } from "./links.js";
 import {
   change,
@@ -38,29 +38,36 @@ export function startChart() {
   const section = find("#chart");
   for (const button of findAll("#chart-view button"))
     button.addEventListener("click", () => change({ chart: button.dataset.view }));
-  choice(findAll("#chart-order button"), (place) => {
-    for (const svg of findAll("svg.chart")) orderChart(svg, place === 1);
-  });
   const chosen = find("#chart-run");
   chosen?.addEventListener("change", () => change({ run: Number(chosen.value) }));
   listen(() => showChartView(section), "chart");
   listen(() => chooseRun(section, chosen), "run");
   for (const svg of findAll("svg.chart")) {
     const [left, width] = chartPlot(svg);
-    const now = find(".now", svg);
     const rows = findAll(".row", svg);
-    const move = () => standAt(now, left + width * shareOfAxis(currentPlace()));
+    const placeOf = followAxis(svg, left, width);
     const dim = () => {
       for (const row of rows) row.classList.toggle("dim", !layerShown(DATA.rows[row.dataset.row].group));
     };
-    listen(() => svg.classList.toggle("linear", state.scale === "linear"), "scale");
-    listen(move, "step", "scale");
     listen(dim, "layers");
-    tellsAt(svg, (event) => chartHover(event, svg, (x) => placeOnAxis((x - left) / width)));
+    tellsAt(svg, (event) => chartHover(event, placeOf(event)));
     startRowKeys(svg, rows);
     for (const link of findAll("a[data-folded]", svg)) startFolded(link);
-    move();
   }
+}
+
+// The hairline of a drawing follows the step, and its marks the kind of axis. Returns where on the
+// axis an event of the pointer lies; lengths are those of the drawing.
+export function followAxis(svg, left, width) {
+  const now = find(".now", svg);
+  const move = () => standAt(now, left + width * shareOfAxis(currentPlace()));
+  listen(() => svg.classList.toggle("linear", state.scale === "linear"), "scale");
+  listen(move, "step", "scale");
+  move();
+  return (event) => {
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+    return placeOnAxis((point.x - left) / width);
+  };
 }
 
 // What stands for folded rows opens the table at the first of them, and marks all.
@@ -71,22 +78,6 @@ function startFolded(link) {
     goTo(places[0]);
     for (const place of places) document.getElementById(place).classList.add("linked");
   });
-}
-
-// Under each heading the rows stand by half-change step, as drawn, or by quantity and depth, as in the data.
-function orderChart(svg, byDepth) {
-  const rows = findAll(".row", svg);
-  const drawnAt = (row) => Number(/ ([\d.]+)/.exec(find(".hit", row).getAttribute("d"))[1]);
-  while (rows.length) {
-    const group = rows.splice(0, rows.findIndex((row, i) => rows[i + 1] !== row.nextElementSibling) + 1 || rows.length);
-    const after = group.at(-1).nextSibling;
-    const places = group.map(drawnAt).sort((a, b) => a - b);
-    group.sort((a, b) => (byDepth ? a.dataset.row - b.dataset.row : drawnAt(a) - drawnAt(b)));
-    group.forEach((row, i) => {
-      row.setAttribute("transform", `translate(0 ${places[i] - drawnAt(row)})`);
-      svg.insertBefore(row, after);
-    });
-  }
 }
 
 function showChartView(section) {
@@ -135,15 +126,13 @@ function startRowKeys(svg, rows) {
 }
 
 // The tooltip of a row: left of the cells all that is known of it, over a cell its share at that step.
-function chartHover(event, svg, placeOf) {
+function chartHover(event, place) {
   const element = event.target.closest(".row");
   if (!element) {
     hideTooltip();
     return;
   }
-  const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
   const row = DATA.rows[element.dataset.row];
-  const place = placeOf(point.x);
   if (state.chart === "intervals") tellHalves(event, row);
   else if (place < DATA.scales[state.scale].span[0] - 0.01) showTooltip(event, row.label, row.state, row.facts);
   else tellRow(event, row, place);

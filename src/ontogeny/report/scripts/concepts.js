@@ -1,9 +1,7 @@
 // Concepts as the data has them, and the words that lines and cards have in common.
 
-import { CLOCK_HEAD, DATA, at, find, nearest, say } from "./core.js";
+import { DATA, at, say } from "./core.js";
 import { formatStep } from "./format.js";
-import { placeOfStep, placeOnAxis } from "./state.js";
-import { showTooltip } from "./tooltip.js";
 
 const NO_FACTS = {
   name: "", token_name: "", given: false, kind: "", sharp: null,
@@ -53,11 +51,6 @@ export function spokenBirth(concept) {
   return say("born by", { at: formatStep(concept.born), between: intervalWords(concept, ", between ", "") });
 }
 
-export function spokenConcept(atlas, i) {
-  const concept = atlas.concepts[i];
-  return `${conceptName(concept)}, ${atlas.layers[concept.layer].short}: ${spokenBirth(concept)}`;
-}
-
 export function intervalWords(concept, before = "", after = "") {
   const { after: low, before: high } = concept;
   return low === null || high === null || low === high ? "" : `${before}${formatStep(low)}–${formatStep(high)}${after}`;
@@ -74,12 +67,6 @@ export function readableAt(atlas, i, t) {
   return ((at(atlas.readable, { d0: i, d1: t >> 3 }) >> (7 - (t & 7))) & 1) === 1;
 }
 
-// The mean strength in a layer: of the run (0), and the least and the most of control runs (1, 2).
-export function meanAt(atlas, layer, line, t) {
-  const mean = at(atlas.means, { d0: layer, d1: line, d2: t });
-  return mean === LEVELS.missing ? null : mean / LEVELS.full;
-}
-
 export function strengthWords(atlas, i, t) {
   const share = strengthAt(atlas, i, t);
   return share === null ? say("not measured") : say("of peak", { percent: Math.round(100 * share) });
@@ -87,21 +74,4 @@ export function strengthWords(atlas, i, t) {
 
 export function strengthDoubt(atlas, i, t) {
   return readableAt(atlas, i, t) ? [] : [say("unreadable")];
-}
-
-// The step of the lines that a place of the pointer means.
-export function pointedStep(atlas, event, view) {
-  const x = event.clientX - find("#life svg").getBoundingClientRect().left;
-  return nearest(atlas.steps.map(placeOfStep), placeOnAxis((x - view.from) / (view.to - view.from)));
-}
-
-export function tellConcept(event, atlas, i, t) {
-  const concept = atlas.concepts[i];
-  const head = `${conceptName(concept)} · ${atlas.layers[concept.layer].short}`;
-  const rest = [capital(spokenBirth(concept)), ...strengthDoubt(atlas, i, t)];
-  showTooltip(event, head, `${CLOCK_HEAD} ${formatStep(atlas.steps[t])}: ${strengthWords(atlas, i, t)}`, rest);
-}
-
-export function capital(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -1,9 +1,11 @@
 // The page's data, and small helpers for elements.
 
+import { capital } from "./format.js";
+
 export const DATA = JSON.parse(document.getElementById("data").textContent);
 // What one place of the step axis is called: a step, an epoch, or a token; and at the start of a sentence.
 export const CLOCK = DATA.clock.replace("training ", "").replace(/s$/, "");
-export const CLOCK_HEAD = CLOCK[0].toUpperCase() + CLOCK.slice(1);
+export const CLOCK_HEAD = capital(CLOCK);
 // What is said of results stands in the catalogue of the library: a script gives the numbers.
 export function say(key, given = {}) {
   return DATA.words[key].replace(/\{(\w+)\}/g, (_, name) => given[name]);
@@ -36,12 +38,10 @@ export function makeSvg(tag, attributes = {}, text = "") {
   return element;
 }
 
-// Whether a button is pressed.
 export function press(button, pressed) {
   button.setAttribute("aria-pressed", String(pressed));
 }
 
-// An upright line at a place.
 export function standAt(line, x) {
   line.setAttribute("x1", x);
   line.setAttribute("x2", x);

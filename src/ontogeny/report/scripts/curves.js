@@ -30,7 +30,6 @@ export class CurvesPicture extends Picture {
     this.span = this.findSpan();
   }
 
-  // Name, colour and dash of every line.
   looks(panel) {
     const { series, palette, view } = this;
     if (!series) return [{ label: "", full: "", path: "", colour: this.panelColour(panel), dash: "solid" }];
@@ -122,7 +121,6 @@ export class CurvesPicture extends Picture {
     return low >= 0 && low < 0.4 * high ? [0, high * 1.06 || 1] : pad(low, high, 0.06);
   }
 
-  // Height of a value in its panel, in pixels from the top.
   toPixels(value, box) {
     const [low, high] = this.span;
     return (box.height * (high - (this.logarithmic ? Math.log10(value) : value))) / (high - low);
@@ -322,17 +320,14 @@ export class CurvesPicture extends Picture {
 
 const FLAT_DASHES = ["solid", "4px,3px", "1.5px,3px", "8px,2px", "8px,2px,1.5px,2px"]; // each shows in a key;
 
-// A band without width at any place.
 function isFlat({ lower, upper }) {
   return lower.every((low, i) => !Number.isFinite(low) || low === upper[i]);
 }
 
-// The run that was chosen lies over the others.
 function chosenLast(one, other) {
   return Number(one.other !== true) - Number(other.other !== true);
 }
 
-// A point without a neighbour, which a line does not show.
 function isLonely(ys, k) {
   return Number.isFinite(ys[k]) && !Number.isFinite(ys[k - 1]) && !Number.isFinite(ys[k + 1]);
 }
@@ -343,7 +338,6 @@ function zeroLine(i, palette) {
   return { type: "line", layer: "below", ...across, line };
 }
 
-// The smallest lower and the largest upper end of some bands.
 function hull(parts) {
   const ends = parts[0].lower.map((_, i) => {
     const known = parts.filter(({ lower, upper }) => Number.isFinite(lower[i]) && Number.isFinite(upper[i]));

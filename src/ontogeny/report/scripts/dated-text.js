@@ -58,7 +58,6 @@ function tellDated(token, clientX, clientY, guess) {
   showTooltip({ clientX, clientY }, name, told, [first]);
 }
 
-// Where a step lies on the axis of the slider.
 function shareOfStep(step) {
   return shareOfAxis(placeOfStep(Number(step)));
 }

@@ -77,7 +77,6 @@ function saveChart(action) {
   });
 }
 
-// An image of the text of an SVG, when it is ready to be drawn.
 export async function pictureOf(text) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;

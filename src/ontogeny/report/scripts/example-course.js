@@ -3,7 +3,7 @@
 import { CLOCK, DATA, find, makeSvg, say, standAt, values } from "./core.js";
 import { example, exampleStep, measureNow, orNull, referenceOf, valueOf } from "./example.js";
 import { formatStep } from "./format.js";
-import { linePath } from "./life-shapes.js";
+import { linePath } from "./paths.js";
 import { currentPlace, placeOfStep, shareOfAxis } from "./state.js";
 
 const COURSE = { width: 600, height: 40 };

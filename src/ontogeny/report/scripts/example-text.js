@@ -2,7 +2,6 @@
 
 import { DATA, find, findAll } from "./core.js";
 import { drawCourse, showValue } from "./example-course.js";
-import { startExamplePrint } from "./example-print.js";
 import { example, exampleStep, hasValue, meanWords, measureNow, tintOf, valueOf } from "./example.js";
 import { formatStep } from "./format.js";
 import { choice, oneStopAlong } from "./layers.js";
@@ -34,7 +33,6 @@ export function startExample() {
   }
   listen(drawCourse, "scale");
   listen(showExample, "step");
-  startExamplePrint(find(".example-print", section));
   chooseAgain();
 }
 

@@ -11,8 +11,6 @@ import { RunsView, arranged, runsCsv } from "./runs.js";
 import { checkpointOf, currentPlace, listen, setStep, stepNow } from "./state.js";
 import { darkQuery, paper } from "./theme.js";
 import { hideTooltip, showTooltip } from "./tooltip.js";
-import { startTurning } from "./turning.js";
-import { liftLine, turnWords } from "./turns.js";
 import { View, halfWidth } from "./view.js";
 
 export const figures = new Map();
@@ -29,7 +27,6 @@ export class Figure {
     this.visible = false;
     this.stale = true;
     this.buildControls();
-    if (data.kind === "scatter" && data.z) startTurning(this);
     this.plot.addEventListener("pointermove", (event) => this.hover(event));
     this.plot.addEventListener("pointerleave", (event) => this.hover({ ...event, buttons: 1 }));
     this.plot.addEventListener("click", (event) => this.pick(event));
@@ -78,7 +75,6 @@ export class Figure {
     this.draw();
   }
 
-  // Show several runs in another view.
   arrange(view) {
     this.seen = view;
     this.drawn = arranged(this.data, view);
@@ -99,7 +95,6 @@ export class Figure {
     return runsCsv(this);
   }
 
-  // Caption and code are those of the view.
   tell() {
     const { runs, id } = this.data;
     if (!runs) return;
@@ -118,7 +113,6 @@ export class Figure {
   // Draw soon if in view, else when it comes into view.
   refresh() {
     this.stale = true;
-    this.turnSaid = undefined;
     delete this.element.dataset.drawn;
     if (this.visible) drawSoon(this);
   }
@@ -157,7 +151,6 @@ export class Figure {
     this.view = data.runs
       ? new RunsView(drawn, data, width, choices, relative)
       : new View(drawn, width, choices, relative);
-    this.view.turn = this.turn;
     this.picture = new PICTURES[data.kind](drawn, this.view);
     this.plot.style.height = `${this.picture.frame.height}px`;
     return true;
@@ -234,8 +227,7 @@ export class Figure {
     find(".readout", this.element).replaceChildren(...this.readout());
   }
 
-  // The values at the current step: each where they are few, else their range; all with the same
-  // decimals, and where the curves turn.
+  // The values at the current step: each where they are few, else their range; all with the same decimals.
   readout() {
     const { picture, data } = this;
     if (data.kind !== "curves" || !this.onSteps) return this.stepWords();
@@ -246,12 +238,10 @@ export class Figure {
     const all = picture.panels.flatMap((panel) => panel.lines);
     const digit = this.digitOf(all, i);
     const value = (line) => (Number.isFinite(line.ys[i]) ? this.sayValue(line.ys[i], digit) : this.view.absence(line.point(i)));
-    this.turnSaid ??= this.view.differs ? "" : turnWords(picture);
-    const turn = this.turnSaid ? [make("span", { className: "turn", textContent: this.turnSaid })] : [];
     const sayLine = (line) => `${line.label} ${value(line)}`.trim();
     const sayPanel = (panel) => `${panel.title ? `${panel.title}: ` : ""}${panel.lines.map(sayLine).join(", ")}`;
-    if (all.length <= 6) return [head, `  ${picture.panels.map(sayPanel).join("  ·  ")}`, ...turn];
-    return [head, `  ${this.sayRange(all.map((line) => line.ys[i]).filter(Number.isFinite), digit)}`, ...turn];
+    if (all.length <= 6) return [head, `  ${picture.panels.map(sayPanel).join("  ·  ")}`];
+    return [head, `  ${this.sayRange(all.map((line) => line.ys[i]).filter(Number.isFinite), digit)}`];
   }
 
   // The uncertainty by which all values of a place are written: none of counts, else the smallest
@@ -288,7 +278,6 @@ export class Figure {
     return tiny && value !== 0 ? "≈ 0" : formatNumber(value, uncertainty);
   }
 
-  // The panel under the pointer and the place in it.
   locate(event) {
     if (!this.picture) return null;
     const origin = this.plot.getBoundingClientRect();
@@ -357,7 +346,6 @@ function zoomSteps(source) {
       plottingLibrary().relayout(figure.plot, { "xaxis.range": stepZoom });
 }
 
-// Buttons of which one is pressed.
 function segments(label, names, pressed, pick) {
   const group = make("div", { className: "segments" });
   group.setAttribute("role", "group");
@@ -368,6 +356,14 @@ function segments(label, names, pressed, pick) {
   group.append(...buttons);
   oneStop(group, buttons);
   return group;
+}
+
+// Pointing at a line lifts it in all panels and fades the rest.
+function liftLine(plot, label) {
+  for (const trace of findAll(".scatterlayer .trace", plot)) {
+    const meta = trace.__data__?.[0]?.trace?.meta;
+    if (meta?.label) trace.style.opacity = !label || meta.label === label ? "" : 0.18;
+  }
 }
 
 // Room for figures that nobody has scrolled to yet, so that nothing moves when they are drawn.

@@ -8,7 +8,7 @@ import { colours } from "./theme.js";
 
 const WIDTH = 1240;
 const MOST = 4000; // px high at most; what lies below is cut where nothing is drawn
-const APART = ".life-choice, .written, .cloze, .copy-first, .dated-beside, [hidden]";
+const APART = ".written, .cloze, .copy-first, .dated-beside, [hidden]";
 
 export function startFirstPicture() {
   const button = find(".copy-first button");
@@ -17,7 +17,6 @@ export function startFirstPicture() {
   button.addEventListener("click", async () => answer(button, await given()));
 }
 
-// Copy the picture or save it; return what was done.
 async function given() {
   const picture = drawn();
   try {
@@ -44,7 +43,6 @@ function onCanvas(image, scale, height) {
   return canvas;
 }
 
-// The height of what is drawn, with a margin below.
 function endOf(canvas) {
   const { data } = canvas.getContext("2d").getImageData(0, 0, WIDTH, MOST);
   const pixels = new Uint32Array(data.buffer);

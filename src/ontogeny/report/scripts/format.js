@@ -46,6 +46,10 @@ export function plotText(text) {
     .replace(/\$/g, "&#36;");
 }
 
+export function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 export function shortened(text, length) {
   return text.length > length ? `${text.slice(0, length - 1)}…` : text;
 }

@@ -23,7 +23,7 @@ export function readHash() {
 
 // Other choices that an address holds: of the menus, the fields, and the buttons of which one is
 // pressed, each while it is not what the page opens with.
-const CHOICES = { q: "#atlas-search", of: "#atlas-node", at: "#atlas-layer", life: "#atlas-kind", order: "#atlas-order", lines: "#life .life-choice", tint: "#example-measure", text: "#example-choice", run: "#chart-run", rows: "#chart-order" };
+const CHOICES = { q: "#atlas-search", of: "#atlas-node", at: "#atlas-layer", life: "#atlas-kind", order: "#atlas-order", tint: "#example-measure", text: "#example-choice", run: "#chart-run" };
 
 function choices() {
   const named = Object.entries(CHOICES).map(([key, selector]) => [key, find(selector)]);
@@ -138,7 +138,6 @@ export async function copyText(button, text, done, otherwise) {
   }
 }
 
-// Say on a button for a while what it has done.
 export function answer(button, words) {
   const label = (button.dataset.label ??= button.textContent);
   button.textContent = words;

@@ -6,7 +6,6 @@ import { plotText, shortened } from "./format.js";
 import { findingsByStep, placeOfStep, state } from "./state.js";
 import { paper, plotFont } from "./theme.js";
 
-// Room under the panels for the axis and its name.
 export function axisRoom() {
   return paper.printing ? 28 : 42;
 }
@@ -162,7 +161,6 @@ export function dimensionPlaces(axis) {
   return axis.kind === "number" ? axis.values : range(axis.values.length);
 }
 
-// Left and right edge of every cell along a dimension.
 export function dimensionEdges(axis) {
   if (axis.kind === "step") return axis[state.scale].edges;
   return range(axis.values.length).map((i) => [i - 0.5, i + 0.5]);

@@ -62,7 +62,6 @@ export function regimeWords(regime, i, palette) {
   return [panelNote(i, regime.label, regime.at, 1, { ...place, yref, yanchor: "top", font })];
 }
 
-// What is told beside a value near a boundary.
 export function regimeFact(regime) {
   const ends = [regime.low, regime.high];
   const spread = ends.every(Number.isFinite) ? ` (${ends.map(formatStep).join("–")})` : "";

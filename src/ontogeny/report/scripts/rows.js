@@ -51,7 +51,6 @@ export class RowsPicture extends Picture {
     return this.view.axisWords();
   }
 
-  // Bars between the ends of intervals, each at its height.
   intervalTrace(bars, colour, width) {
     const line = { color: this.palette.base[colour], width };
     return { ...barsAt(bars), line, meta: { part: "interval" } };

@@ -184,7 +184,6 @@ export function runsCsv({ view }) {
   return csv([RUN, ...dims, name], rows);
 }
 
-// Every place of an array, the last dimension fastest.
 function indices(dims, lengths) {
   return dims.reduce(
     (all, d, k) => all.flatMap((index) => range(lengths[k]).map((i) => ({ ...index, [d]: i }))),

@@ -6,9 +6,9 @@ import { formatLabel, formatNumber, fullLabel, shortened } from "./format.js";
 import { placeNames } from "./names.js";
 import { axisRoom, panelNote, tickLabels, valueAxis } from "./panels.js";
 import { Picture } from "./picture.js";
+import { projection, spaceAxes } from "./space.js";
 import { layerShown, state, stepIndex } from "./state.js";
 import { colourScale, paper, rampAt, smallFont } from "./theme.js";
-import { projection, spaceAxes } from "./turning.js";
 
 const NAMED_POINTS = 12; // no more points than this have their names beside them
 const SYMBOLS = ["circle", "diamond", "square", "triangle-up", "cross", "x"];
@@ -33,7 +33,7 @@ export class ScatterPicture extends Picture {
       panel.left = points.length - panel.points.length;
     }
     this.spans = [0, 1, ...(this.space ? [2] : [])].map((k) => this.findSpan(k));
-    if (this.space) this.turnPoints();
+    if (this.space) this.placePoints();
   }
 
   indexOf(flat, lengths) {
@@ -59,8 +59,8 @@ export class ScatterPicture extends Picture {
     return this.space ? [low, high] : pad(low, high, 0.06);
   }
 
-  turnPoints() {
-    const place = projection(this.spans, this.view.turn);
+  placePoints() {
+    const place = projection(this.spans);
     this.edges = spaceAxes(this.spans, place);
     for (const panel of this.panels) {
       for (const point of panel.points) Object.assign(point, place(point.where));
@@ -141,7 +141,7 @@ export class ScatterPicture extends Picture {
 
   headWords() {
     const left = this.panels.reduce((sum, panel) => sum + panel.left, 0);
-    const words = [this.space ? "drag to turn" : this.figure.named[this.figure.y]];
+    const words = this.space ? [] : [this.figure.named[this.figure.y]];
     if (!barTitleFits(this.colourName)) words.push(`colour: ${this.colourName}`);
     if (left) words.push(say("not drawn", { left: left.toLocaleString("en-US") }));
     return words.join("   ·   ");
@@ -197,7 +197,6 @@ export class ScatterPicture extends Picture {
     return { type: "scatter", mode: "markers", x, y };
   }
 
-  // From the units of an axis back to the variable's.
   raw(value, scale) {
     return scale === "log" && !this.space ? 10 ** value : value;
   }
@@ -270,7 +269,6 @@ export class ScatterPicture extends Picture {
       .join(" · ");
   }
 
-  // The point nearest to the pointer, if any is near.
   hover(number, spot) {
     const panel = this.panels[number];
     const box = this.frame.boxes[number];

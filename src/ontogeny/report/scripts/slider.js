@@ -3,7 +3,7 @@
 import { chartAxis } from "./chart.js";
 import { CLOCK, DATA, extent, find, findAll, makeSvg, press, standAt } from "./core.js";
 import { formatNumber, formatStep } from "./format.js";
-import { linePath } from "./life-shapes.js";
+import { linePath } from "./paths.js";
 import { tickLabels } from "./panels.js";
 import {
   change,
@@ -57,7 +57,7 @@ export function startSlider() {
 }
 
 // The slider's step axis in pixels: where it starts in the slider, and how long it is.
-export const track = { start: 10, length: 100 };
+const track = { start: 10, length: 100 };
 const HANDLE_ROOM = 10;
 
 // The slider lies over the chart: both have the same step at the same place of the window.
@@ -71,6 +71,16 @@ function layTrack(bar, slider) {
   const box = slider.getBoundingClientRect();
   const [left, right] = axis ?? [box.left + HANDLE_ROOM, box.right - HANDLE_ROOM];
   Object.assign(track, { start: left - box.left, length: right - left });
+  if (right <= left) return; // of one model there is no slider
+  const root = document.documentElement.style;
+  root.setProperty("--track-left", `${left - origin}px`);
+  root.setProperty("--track-width", `${right - left}px`);
+}
+
+// The ends of the step axis in the window, which chart and first picture share.
+export function axisEnds() {
+  const left = find("#slider").getBoundingClientRect().left + track.start;
+  return [left, left + track.length];
 }
 
 function sliderX(place) {
@@ -145,7 +155,6 @@ function trackWords(step) {
   return value === null ? "" : `${formatNumber(value)} ${DATA.track.title}`;
 }
 
-// Each checkpoint by a tap.
 function startSteps() {
   for (const button of findAll(".by-one"))
     button.addEventListener("click", () => setStep(state.step + Number(button.dataset.by)));

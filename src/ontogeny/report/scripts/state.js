@@ -33,7 +33,6 @@ export function setStep(index) {
   change({ step: Math.max(0, Math.min(DATA.steps.length - 1, index)) });
 }
 
-// The checkpoint of a step, or the nearest one.
 export function checkpointOf(step) {
   return indexOfStep.get(step) ?? nearest(DATA.steps, step);
 }
@@ -55,7 +54,6 @@ export function placeOfStep(step) {
   return DATA.scales[state.scale].at[checkpointOf(step)];
 }
 
-// Go to the checkpoint at a place of the step axis.
 export function goToPlace(place) {
   setStep(nearest(DATA.scales[state.scale].at, place));
 }

@@ -1,7 +1,7 @@
 // A figure's arrays as the reader has chosen to see them.
 
 import { CLOCK, at, range, say } from "./core.js";
-import { formatLabel, formatNumber, formatStep } from "./format.js";
+import { capital, formatLabel, formatNumber, formatStep } from "./format.js";
 import { nodeOf } from "./nodes.js";
 import { findingsByStep, layerShown, stepIndex } from "./state.js";
 import { colours } from "./theme.js";
@@ -91,7 +91,7 @@ export class View {
     const step = dimension === undefined ? null : node.axes[dimension].values[index[dimension]];
     const known = step === null ? [] : [`${CLOCK} ${formatStep(step)}`];
     const others = names.filter((name) => name && !known.includes(name));
-    const head = [...known.map((name) => name[0].toUpperCase() + name.slice(1)), ...others].join(" · ");
+    const head = [...known.map(capital), ...others].join(" · ");
     const rest = [...this.more(index, ends), ...(findingsByStep.get(step) ?? []).map((m) => `Audit: ${m}`)];
     return { head, value: this.say(index, value, ends), rest, index };
   }

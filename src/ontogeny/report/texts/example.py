@@ -13,7 +13,6 @@ from ...characters import in_words, shown, within
 from ...words.captions import CAPTIONS
 from ...words.content import Content
 from ...words.formats import plain_text, plural
-from ...words.rows import half_steps
 from ..concepts.contexts import MISSING
 from ..concepts.lives import Concepts
 from ..concepts.nodes import read_concepts
@@ -127,7 +126,6 @@ def _example(
             key: content.voice.fill(x) if isinstance(x, str) else x
             for key, x in m.payload.items()
         }
-        | {"print": _print_steps(content, np.array(m.payload["steps"]))}
         for m in measures
     ]
     return Example(
@@ -162,21 +160,6 @@ def _words(piece: str) -> str:
     if any(character.isalnum() for character in piece):
         return ""
     return plain_text(shown(in_words(piece))) if piece else "nothing"
-
-
-def _print_steps(content: Content, steps: np.ndarray) -> list[int]:
-    """Return places of the steps that paper shows: the ends, and when rows are half-way.
-
-    These are the first and the last half-change step of the developmental chart: between them
-    lies what changed, whatever the texts shown are.
-    """
-    halves = half_steps(content.rows)
-    between = (
-        [int(np.abs(steps - end).argmin()) for end in (min(halves), max(halves))]
-        if halves
-        else []
-    )
-    return sorted({0, *between, len(steps) - 1})
 
 
 def _notices(base: ShownTokens) -> tuple[str, ...]:

@@ -194,14 +194,17 @@ class StudyResult(Mapping[str, Any]):
         """
         return self.figures().figure(name, layers, steps)
 
-    def report(self, path: str | Path) -> Path:
+    def report(self, path: str | Path, expect: str | Path | None = None) -> Path:
         """Write the page, one HTML file that opens without a network, and return its path.
 
-        Concepts bear the names that people gave them (``result.concept.label``).
+        Concepts bear the names that people gave them (``result.concept.label``). The first screen
+        says which lines of the file `expect` are not met.
         """
+        from ...claims.expectations import read
         from ...report import write
 
-        return write(self._by_name, Path(path))
+        expected = () if expect is None else read(Path(expect))
+        return write(self._by_name, Path(path), expected=expected)
 
     @property
     def _by_name(self) -> xr.DataTree:
