@@ -19,6 +19,7 @@ from ontogeny.claims import Certainty, Kind
 from ontogeny.figures import Section
 from ontogeny.observables import LabelAccuracy, MinimalPairs
 from ontogeny.report.first_screen.screen import first_screen
+from ontogeny.report.page.html import render_page
 from ontogeny.summary import with_verdicts
 from ontogeny.summary.controls import with_controls
 from ontogeny.summary.summarise import summarise
@@ -31,7 +32,7 @@ PAIRS = [
         r"(?<!hether )\b[Ll]oss improved by learning\b(?! is)",
         r"Whether loss improved by learning",
     ),
-    (r"[Ll]oss fell\b", r"[Ll]oss rose|A change of loss is open"),
+    (r"[Ll]oss fell\b", r"[Ll]oss rose|Whether loss changed is open"),
     (
         r"no control run\b|not tested against controls",
         r"[Cc]ontrol runs? (move|are trained|differ)",
@@ -202,6 +203,20 @@ def test_headings_and_leads_are_short_and_no_tile_is_zero(kind):
         each.link and each.value not in ("0", "–", "-") for each in screen.numbers
     )
     assert len(screen.numbers) <= 4 and len(screen.sentences) <= 5
+
+
+DOUBT = re.compile(r"\bis open\b|\bnot shown\b|\bnot tested\b")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_what_is_sure_is_bold(kind):
+    # "8 of 8 other measures changed; beyond controls is open" was bold on the page of a walk.
+    content = read_content(KINDS[kind]())
+    screen = first_screen(content)
+    lines = () if screen is None else screen.sentences
+    assert [line.lead for line in lines if line.sure and DOUBT.search(line.lead)] == []
+    plain = sum(not line.sure for line in lines)
+    assert render_page(content).count('<b class="unsure">') == plain
 
 
 def claims_of(result, kind):

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
 
 from helpers import concept_trees as made
 from helpers import example_texts as examples
@@ -16,7 +17,7 @@ from ontogeny.report.concepts.nodes import read_concepts
 from ontogeny.report.concepts.tokens import Pieces
 from ontogeny.report.page.html import render_page
 from ontogeny.report.texts.beyond_bigrams import read_beyond_bigrams
-from ontogeny.report.texts.dated import read_dated
+from ontogeny.report.texts.dated import LEVEL, _controls_words, _surpasses, read_dated
 from ontogeny.report.texts.dates import chosen, dates
 from ontogeny.words.content import read_content
 
@@ -420,3 +421,28 @@ def test_concepts_that_are_strong_in_other_texts_or_nowhere_have_no_row():
     tree["joint-concepts"] = xr.DataTree(plain)
     content = read_content(tree)
     assert read_dated(content, read_concepts(content)).concepts == ()
+
+
+@pytest.mark.parametrize(
+    ("count", "in_controls", "sure"),
+    [
+        (6, [1, 4], False),
+        (4, [0], False),
+        (5, [0], True),
+        (83, [4, 7], True),
+        (0, [], True),
+    ],
+)
+def test_a_count_that_control_runs_may_reach_is_not_said_to_be_more(
+    count, in_controls, sure
+):
+    # Beside scipy's exact test; a random walk had 6 tokens, its control runs 1 to 4.
+    assert _surpasses(count, in_controls) == sure
+    if in_controls:
+        every = count + max(in_controls)
+        oracle = (
+            stats.binomtest(count, every, alternative="greater").pvalue if every else 1
+        )
+        assert (oracle <= LEVEL) == sure
+    said = _controls_words(count, in_controls)
+    assert ("is not shown" in said) == (not sure)

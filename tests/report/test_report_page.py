@@ -133,7 +133,7 @@ def sure_of(tree):
     ("tree", "heading", "changed"),
     [
         (examples.developing_tree(), "not tested against controls", 17),
-        (examples.still_tree(), "A change of loss on held-out text is open", 0),
+        (examples.still_tree(), "Whether loss on held-out text changed is open", 0),
         (examples.plain_tree(), "Nothing was claimed", 0),
     ],
 )

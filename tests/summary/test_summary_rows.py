@@ -153,7 +153,7 @@ def test_noise_of_a_single_text_is_unknown_and_gives_no_verdict():
     assert np.isnan(data.x_floor.values).all()
     [claim] = claims(data, Kind.CHANGED)
     assert (claim.certainty, claim.reason) == (Certainty.OPEN, Reason.NOISE_UNKNOWN)
-    assert spoken(data) == ["A change of loss is open: noise unknown."]
+    assert spoken(data) == ["Whether loss changed is open: noise unknown."]
 
 
 @pytest.mark.parametrize("noise", ["stderr", "of_text", "replicates"])
@@ -206,13 +206,13 @@ def test_claims_say_when_nothing_rose_above_its_null():
     assert not still.moved.any()
     assert [c.reason for c in claims(still, Kind.CHANGED)] == [Reason.WITHIN_NOISE] * 2
     assert spoken(still) == [
-        "A change of X in both layers is open: noise gives as much."
+        "Whether X in both layers changed is open: noise gives as much."
     ]
     moved = judged(series(values, x_stderr=0.2), quantity)
     assert moved.moved.all() and not moved.changed.any()
     assert [c.reason for c in claims(moved, Kind.CHANGED)] == [Reason.ORDER] * 2
     words = "chance gives such an order of checkpoints too"
-    assert spoken(moved) == [f"A change of X in both layers is open: {words}."]
+    assert spoken(moved) == [f"Whether X in both layers changed is open: {words}."]
 
 
 def test_a_change_that_noise_may_give_is_not_said_to_be_no_change():
@@ -223,7 +223,7 @@ def test_a_change_that_noise_may_give_is_not_said_to_be_no_change():
     assert (claim.certainty, claim.reason) == (Certainty.OPEN, Reason.SHORT_MEMORY)
     assert (claim.first, claim.last, claim.p_value) == (8.0, 5.0, data.p_value.item())
     words = "noise between checkpoints draws such curves too"
-    assert spoken(data) == [f"A change of loss is open: {words}."]
+    assert spoken(data) == [f"Whether loss changed is open: {words}."]
 
 
 def test_settling_is_judged_by_refits():

@@ -53,7 +53,8 @@ CAPTIONS = {
     "to many": "to many ({top} nats or more)",
     "likelier": "likelier than by {guess}, from nats",
     "for good": "for good from {clock}",
-    "written": "What it writes at {clock} {step}",
+    "written": "What it writes",
+    "written at": "What it writes at {clock} {step}",
     "dim": "dim: not by the end; underlined: its first answer at the end",
     "dim, struck": "dim: not by the end; struck: by the base, not at the end; underlined: its "
     "first answer at the end",

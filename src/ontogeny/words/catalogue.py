@@ -61,7 +61,7 @@ SENTENCES: dict[Kind, dict[Certainty, str]] = {
     },
     Kind.CHANGED: {
         SURE: "{Subject} {verb}{where}, {ends}{half}.",
-        OPEN: "A change of {subject}{where} is open: {reason}.",
+        OPEN: "Whether {subject}{where} changed is open: {reason}.",
     },
     Kind.CHANGED_ON_ITEMS: {
         SURE: "{Subject} changed on these items, from {ends}; others are open."
@@ -187,7 +187,7 @@ OF_LABELS: dict[str, dict[Kind, dict[Certainty, str]]] = {
     },
     Reference.RENAMED: {
         Kind.DIFFERS: {
-            SURE: "With {word}s renamed the loss is {beside}: it relies on what each {word} is."
+            SURE: "With {word}s renamed the loss is {beside}: what it learned is about these {word}s."
         }
     },
 }

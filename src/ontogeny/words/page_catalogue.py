@@ -30,7 +30,7 @@ HEADINGS = {
     "moved": "{Subject} {verb}; beyond controls is open: {reason}",
     "moved, open": "{Subject} {verb}; beyond controls is open",
     "moved, not tested": "{Subject} {verb}; not tested against controls",
-    "change open": "A change of {subject} is open",
+    "change open": "Whether {subject} changed is open",
     "as controls": "{Subject} {verb} as control runs do",
     "open": "Whether {subject} improved by learning is open",
     "too few": "{count} are too few to tell a change",
@@ -130,6 +130,7 @@ DATED_RUNS = (
 )
 DATED_RUN = "{count} in {run}{controls}"
 DATED_CONTROLS = " (control runs {counts})"
+DATED_AS_CONTROLS = "; that control runs ({counts}) have fewer is not shown"
 
 # Over the texts of the first control run and of the run, at the steps of both.
 DATED_BESIDE = ("A control run", "The run at these {step}s")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..claims import Claim
+from ..claims import Certainty, Claim
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,11 @@ class Said:
     def lead(self) -> str:
         """What happened, before `rest`."""
         return self.text.removesuffix(self.rest).rstrip()
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether any of its claims is sure."""
+        return any(claim.certainty is Certainty.SURE for claim in self.claims)
 
     def tells(self, other: Said) -> bool:
         """Return whether it says what happened in all claims of another one."""

@@ -27,7 +27,7 @@ _OF_MODEL = tuple(LINES.values())
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the first screen: what matters in bold, and what it rests on.
+    """One line of the first screen: what matters first, in bold where it is sure.
 
     ``link`` is the place of the page that shows it. ``direction`` is where the loss went, of the
     line that says so. ``said`` is the sentence that it is, where it is one on claims. A ``note`` is
@@ -40,6 +40,7 @@ class Line:
     direction: str = ""
     said: Said | None = None
     note: bool = False
+    sure: bool = True
 
 
 def line_of(
@@ -53,9 +54,11 @@ def line_of(
     left = left_of(one, heading, content.spoken, content.names)
     if left is None:
         text = " ".join(filter(None, [one.rest, *further]))
-        return Line(one.lead, text, link, said=one)
+        return Line(one.lead, text, link, said=one, sure=one.is_sure)
     left += further
-    return Line(left[0], " ".join(left[1:]), link) if left else None
+    if not left:
+        return None
+    return Line(left[0], " ".join(left[1:]), link, sure=one.is_sure)
 
 
 class Story(Headings):
@@ -86,7 +89,8 @@ class Story(Headings):
         if not told:
             return None
         text = " ".join(one.text for one in told[1:])
-        return Line(told[0].text, text, self.content.link(told[0].claims[0]))
+        link = self.content.link(told[0].claims[0])
+        return Line(told[0].text, text, link, sure=told[0].is_sure)
 
     def _in_order(self, *lines: Line | None) -> Iterator[Line | None]:
         """Give what is known of both sets of texts before the loss, where any of it is sure."""
@@ -222,11 +226,10 @@ class Story(Headings):
             return self._line(self.said(orders[0])) if orders else None
         order = self.said(orders[0]).text if orders else ""
         level = self.content.levels.control
-        is_sure = some.claims[0].certainty is Certainty.SURE
-        if is_sure and math.isfinite(level) and is_over_page(self.content):
+        if some.is_sure and math.isfinite(level) and is_over_page(self.content):
             text = some.text + BY_CHANCE.format(level=f"{100 * level:g} %")
             some = replace(some, text=text, phrases=frozenset({"level"}))
-        return Line(f"{some.text}.", order, "#chart", said=some)
+        return Line(f"{some.text}.", order, "#chart", said=some, sure=some.is_sure)
 
     def of_controls(self) -> Line | None:
         """Say what control runs do; by how much the loss changes in them stands beside the run's."""

@@ -59,7 +59,7 @@ class ResultTexts:
         from rich.text import Text
 
         if self._dated is not None:
-            yield Text(self._dated.sentence, style="bold")
+            yield Text(self._dated.sentence, style="bold" if self._dated.sure else "")
             plain = console.color_system is None
             show = _listed if plain else _coloured
             yield from show(self._dated, self._clock)
@@ -70,7 +70,9 @@ class ResultTexts:
 
     @property
     def _heading(self) -> str:
-        return CAPTIONS["written"].format(clock=self._clock, step=self._step)
+        is_dated = self._written is not None and self._written.dated
+        caption = CAPTIONS["written at" if is_dated else "written"]
+        return caption.format(clock=self._clock, step=self._step)
 
     def __str__(self) -> str:
         return as_text(self)

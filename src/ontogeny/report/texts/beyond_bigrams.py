@@ -32,6 +32,7 @@ class BeyondBigrams:
     masked: bool
     numbers: bool
     dated: bool = False
+    sure: bool = True
 
 
 def read_beyond_bigrams(content: Content) -> BeyondBigrams | None:

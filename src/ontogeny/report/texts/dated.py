@@ -11,6 +11,7 @@ from ...words.formats import joined, plain_text, step_text, value_range
 from ...words.nodes import Node
 from ...words.page_catalogue import (
     DATED,
+    DATED_AS_CONTROLS,
     DATED_BESIDE,
     DATED_CONTROLS,
     DATED_FROM_BASE,
@@ -26,6 +27,7 @@ from .tokens import first_with
 
 MOST_RUNS = 6  # of which lines are shown
 FEW_RUNS = 2
+LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class DatedTexts:
     """All that the template shows; `key` holds place, width and shade of each step in percent.
 
     Of several runs each text has a line for each of them; ``apart`` are those that were measured
-    on other texts or at too few steps, and those beyond `MOST_RUNS`.
+    on other texts or at too few steps, and those beyond `MOST_RUNS`. ``sure`` says whether a run
+    predicts more tokens than its control runs, beyond chance, where it has any.
     """
 
     sentence: str
@@ -57,6 +60,7 @@ class DatedTexts:
     beside: Beside | None = None
     concepts: tuple[ConceptRow, ...] = ()
     apart: tuple[str, ...] = ()
+    sure: bool = True
     dated: bool = True
 
     @property
@@ -90,7 +94,7 @@ def read_dated(content: Content, concepts: Concepts | None = None) -> DatedTexts
         step=content.voice.unit,
         total=read.total,
         last=step_text(read.last),
-        controls=_controls_words(in_controls),
+        controls=_controls_words(count, in_controls),
     )
     if read.knows_base:
         every = [token for line in lines for token in line.tokens]
@@ -109,6 +113,7 @@ def read_dated(content: Content, concepts: Concepts | None = None) -> DatedTexts
         numbers=not read.pieces.by_id or read.pieces.numbers_only,
         controlled=bool(in_controls),
         beside=_beside(read),
+        sure=_surpasses(count, in_controls),
         concepts=concept_rows(concepts, read),
     )
 
@@ -135,11 +140,12 @@ def _of_runs(content: Content) -> DatedTexts | None:
     names = {label: plain_text(label) for label in labels}
     lines = {label: one.lines(names[label]) for label, one in read.items()}
     in_controls = {label: one.in_controls() for label, one in read.items()}
+    count = {label: count_of(lines[label]) for label in read}
     counts = [
         DATED_RUN.format(
             run=names[label],
-            count=count_of(lines[label]),
-            controls=_controls_words(in_controls[label]),
+            count=count[label],
+            controls=_controls_words(count[label], in_controls[label]),
         )
         for label in read
     ]
@@ -163,6 +169,7 @@ def _of_runs(content: Content) -> DatedTexts | None:
         numbers=not first.pieces.by_id or first.pieces.numbers_only,
         controlled=any(in_controls.values()),
         apart=tuple(names[label] for label in labels if label not in read),
+        sure=any(_surpasses(count[label], in_controls[label]) for label in read),
     )
 
 
@@ -178,11 +185,27 @@ def _tokens(content: Content) -> str:
     return f"{content.voice.token}s"
 
 
-def _controls_words(counts: Sequence[int]) -> str:
-    """Return how many tokens control runs predict, in brackets; nothing without any."""
-    if not counts:
+def _controls_words(count: int, in_controls: Sequence[int]) -> str:
+    """Return how many tokens control runs predict beside `count` of the run; empty without any."""
+    if not in_controls:
         return ""
-    return DATED_CONTROLS.format(counts=value_range(counts, "{:,.0f}".format))
+    surpasses = _surpasses(count, in_controls)
+    words = DATED_CONTROLS if surpasses else DATED_AS_CONTROLS
+    return words.format(counts=value_range(in_controls, "{:,.0f}".format))
+
+
+def _surpasses(count: int, in_controls: Sequence[int]) -> bool:
+    """Return whether a count is beyond those of control runs by more than chance gives.
+
+    A random walk predicts six tokens where its own control runs predict one to four. So of all
+    tokens that the run or the most able control run predicts, the run must have more than fair
+    coins would give it.
+    """
+    if not in_controls:
+        return True
+    every = count + max(in_controls)
+    at_least = sum(math.comb(every, k) for k in range(count, every + 1))
+    return at_least <= LEVEL * 2**every
 
 
 def _beside(read: TokenDates) -> Beside | None:

@@ -26,10 +26,15 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Written:
-    """All that the template shows; `payload` holds what is written at each step."""
+    """All that the template shows; `payload` holds what is written at each step.
+
+    ``dated`` says whether the last step is one of a training: a published model that has no
+    history is read as step 0, and has learned.
+    """
 
     node: Node
     step: str
+    dated: bool
     prompts: tuple[Prompt, ...]
     payload: dict[str, Any]
 
@@ -56,7 +61,8 @@ def read_written(content: Content) -> Written | None:
         for number in range(data.sizes["prompt"])
     )
     payload = {"steps": steps.tolist(), "texts": texts}
-    return Written(node, step_text(steps[-1]), prompts, payload)
+    is_dated = not content.one_model or bool(steps[-1])
+    return Written(node, step_text(steps[-1]), is_dated, prompts, payload)
 
 
 def _prompt(pieces: Pieces, node: Node, number: int, last: list[str]) -> Prompt:
