@@ -13,7 +13,9 @@ from ontogeny.features.abilities.token_texts import TokenTexts
 from ontogeny.observables.registry import make
 from ontogeny.start import budget
 from ontogeny.start.cost import Cost, estimate
+from ontogeny.start.opened import Opened
 from ontogeny.start.sampled import FEW, MORE, samples_of, with_samples
+from ontogeny.start.wishes import Wishes
 from ontogeny.study import make_study
 
 STEPS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
@@ -221,3 +223,23 @@ def test_samples_have_some_of_each_group(tmp_path):
     assert names == ["loss", "minimal-pairs-few", "minimal-pairs"]
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows[::5]))
     assert samples_of([pairs], tmp_path / "samples") == []
+
+
+@pytest.mark.parametrize(
+    ("wished", "says"),
+    [
+        ({"budget": "soon"}, "--budget must be a time above zero .* got 'soon'"),
+        ({"budget": "0h"}, "got '0h'"),
+        ({"sets": ["options.device=cuda:7"]}, "one that is here: cpu.*got 'cuda:7'"),
+        ({"sets": ['options.device = "cuda:7"']}, "got 'cuda:7'"),
+    ],
+)
+def test_a_time_that_is_none_and_a_device_that_is_not_here_are_refused_first(
+    place, monkeypatch, wished, says
+):
+    def opened(*_, **__):
+        raise AssertionError("the run was opened")
+
+    monkeypatch.setattr("ontogeny.start.opened.open_source", opened)
+    with pytest.raises(ArgumentError, match=says):
+        Opened.of(Wishes(str(place / "run"), **wished))

@@ -4,7 +4,9 @@ import errno
 import os
 import sys
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -252,3 +254,24 @@ def test_an_array_in_a_file_leaves_memory_and_is_read_again():
     let_go(array[1000:])  # a view is of the same file
     assert held - resident() > 0.9 * array.nbytes
     np.testing.assert_array_equal(array, np.arange(len(array)))
+
+
+@pytest.mark.parametrize(
+    ("device", "gpus", "workers", "sharing"),
+    [("cuda", 1, 1, 1), ("cuda", 2, 4, 2), ("cuda", 4, 4, 1), ("cuda:1", 4, 3, 3)],
+)
+def test_what_a_gpu_may_not_hold_is_said_with_both_numbers(
+    monkeypatch, device, gpus, workers, sharing
+):
+    room = 24_000_000_000
+    facts = SimpleNamespace(total_memory=room)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda of: facts)
+    plan = Plan(device=device, device_bytes=room // sharing)
+    assert plan.memory_warning(workers) is None
+    plan = replace(plan, device_bytes=room // sharing + 1)
+    assert plan.memory_warning(0) is None
+    warning = plan.memory_warning(workers)
+    assert f"on {device}, which has 24 GB" in warning
+    assert (f"in each of {sharing} workers" in warning) == (sharing > 1)

@@ -38,8 +38,8 @@ def slurm(
     trust_remote_code: Trust = False,
 ) -> None:
     """Write the script of a SLURM job array that runs a study; read it, and submit it."""
-    from ..start.fitting import hours_of
     from ..start.paper import Paper, Wanted
+    from ..start.times import hours_of
     from ..study import read_study
 
     seconds = math.ceil(3600 * hours_of(time, "--time"))

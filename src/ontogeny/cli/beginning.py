@@ -19,10 +19,10 @@ from ..errors import ArgumentError
 from ..machine import free_disk, free_memory, peak_memory, size_text
 from ..start.budget import within
 from ..start.cost import Cost, download_limit, estimate, to_fetch, total
-from ..start.fitting import hours_of
 from ..start.opened import Opened
 from ..start.proposal import Proposal, propose
 from ..start.source import same_source
+from ..start.times import hours_of
 from ..start.wishes import Wishes
 from ..start.written import study_text
 from ..study import Study

@@ -158,8 +158,9 @@ def plan(
 ) -> None:
     """Report what a run would read, compute and store, and what would fail; nothing is written."""
     from ..start.cost import time_left
-    from ..start.fitting import hours_of, lines_on_paper
+    from ..start.fitting import lines_on_paper
     from ..start.paper import Paper
+    from ..start.times import hours_of
     from ..study import read_study
 
     on_paper = devices is not None or budget is not None

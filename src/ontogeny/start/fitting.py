@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -13,32 +12,10 @@ from ..machine import size_text
 from ..words.formats import plural
 from .paper import GPU_MEMORY, GPU_RATE, Bill, Paper, Wanted, check_fits
 
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 FEW_CONTROLS = 4  # see the guide on nulls
 _FEW_STEPS = 6
 _STEPS = 24  # of a standard study
 _FEWEST = 3  # checkpoints of which anything is said
-
-
-def hours_of(text: str, option: str = "--budget") -> float:
-    """Return the hours of a time such as ``8h``, ``30m`` or ``1.5d``, given by an option.
-
-    Raises
-    ------
-    ArgumentError
-        If it is no such text, or nothing.
-
-    Examples
-    --------
-    >>> hours_of("30m"), hours_of("1.5d")
-    (0.5, 36.0)
-    """
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd])", text)
-    if match is None or float(match[1]) == 0:
-        raise ArgumentError(
-            f"{option} must be a time above zero such as 8h, 30m, 90s or 2d; got {text!r}."
-        )
-    return float(match[1]) * _SECONDS[match[2]] / 3600
 
 
 def lines_on_paper(paper: Paper, devices: int, hours: float | None = None) -> list[str]:

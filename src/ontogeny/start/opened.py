@@ -10,6 +10,7 @@ from ..machine import size_text
 from ..trajectory import Checkpoint, Trajectory
 from .one_shape import of_other_shapes
 from .source import check_source, is_repository, open_source
+from .times import hours_of
 from .wishes import Wishes
 
 
@@ -39,6 +40,7 @@ class Opened:
             If there is none; the message says what there is.
         """
         check_source(wishes.source)
+        _check_asked(wishes)
         run = open_source(wishes.source, choice=wishes.choice)
         if is_repository(wishes.source) or run.has_base or "," in wishes.steps:
             return cls(wishes, run)
@@ -54,6 +56,16 @@ class Opened:
         found = self.run.lines()[0]
         size = _size_of(self.run.checkpoints[-1])
         return f"{found}; {size} in the last" if size else found
+
+
+def _check_asked(wishes: Wishes) -> None:
+    """Refuse a time that is none and a device that is not here, before a model is looked at."""
+    if wishes.budget:
+        hours_of(wishes.budget)
+    for device in wishes.values_set("options.device"):
+        from ..study.folder.settings import resolve_device  # which loads PyTorch
+
+        resolve_device(device)
 
 
 def _size_of(checkpoint: Checkpoint) -> str:

@@ -40,6 +40,19 @@ class Wishes:
         names = ("step_from", "only", "exclude", "key", "base")
         return {name: getattr(self, name) for name in names if getattr(self, name)}
 
+    def values_set(self, key: str) -> list[str]:
+        """Return the texts that `sets` give a key.
+
+        Examples
+        --------
+        >>> Wishes("run", sets=['options.device="cuda"']).values_set("options.device")
+        ['cuda']
+        """
+        pairs = (assignment.partition("=") for assignment in self.sets)
+        return [
+            text.strip().strip("\"'") for name, _, text in pairs if name.strip() == key
+        ]
+
     def options(self) -> list[str]:
         """Return what was asked for as options of the command, always in the same order.
 

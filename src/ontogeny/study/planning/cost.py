@@ -10,6 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from ...capture.reading import PassKey
 from ...inputs import Inputs
 from ...machine import memory_of_this_machine
@@ -318,6 +320,33 @@ def held_about(
         + max(pass_bytes, work)
         + activation_bytes
         + reference_bytes
+    )
+
+
+def too_large_for(device: str, needed_bytes: int, workers: int = 1) -> str | None:
+    """Return that workers may not have so many bytes each on a GPU, or None.
+
+    Those of ``"cuda"`` take one GPU after the other. Of a model that accelerate has placed, a part
+    alone lies on each.
+
+    Examples
+    --------
+    >>> too_large_for("cpu", 10**18) is None
+    True
+    """
+    # Workers of a cluster are 0 here, and have GPUs of their own.
+    if not (workers and device.startswith("cuda") and torch.cuda.is_available()):
+        return None
+    gpus = torch.cuda.device_count() if device == "cuda" else 1
+    sharing = -(-workers // max(gpus, 1))
+    room = torch.cuda.get_device_properties(device).total_memory
+    if needed_bytes * sharing <= room:
+        return None
+    each = f" in each of {sharing} workers" if sharing > 1 else ""
+    return (
+        f"a study may take about {needed_bytes / 1e9:.3g} GB{each} on {device}, which has "
+        f'{room / 1e9:.3g} GB; give the study a smaller batch_size or weights = "streamed", take '
+        "fewer workers for each GPU, or let accelerate place the model."
     )
 
 

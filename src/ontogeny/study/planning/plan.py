@@ -18,7 +18,7 @@ from ..cells.cache import EXTENDED, DigestCache
 from ..cells.environment import Environment, differences
 from ..cells.graph import StepCell, StudyCell, header_of
 from .changes import counted_changes
-from .cost import Costs, together, too_large
+from .cost import Costs, together, too_large, too_large_for
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,8 @@ class Plan(Costs):
         """
         if problem := too_large(self.certain_bytes(workers), workers):
             raise ArgumentError(problem)
-        return too_large(self.memory_bytes, workers, about=True)
+        on_device = too_large_for(self.device, self.device_bytes, workers)
+        return too_large(self.memory_bytes, workers, about=True) or on_device
 
     def changes(self) -> list[str]:
         """Return what made cells stale, one line for each difference with how many it concerns."""
