@@ -44,6 +44,8 @@ def scratch_array(
            [0., 0.]], dtype=float32)
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
+    if not size:  # no file without content can be mapped
+        return np.zeros(tuple(shape), dtype)
     with tempfile.TemporaryFile(dir=folder) as file:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, size)

@@ -99,6 +99,52 @@ def test_births_without_a_name_are_said_to_be_no_proof():
     assert "No birth has a name that no control run reaches." in line.text
 
 
+def of_unnamed_births(controls=True, others=True):
+    """Return a node whose births have no name, as those of words in random order."""
+    data = learned_concepts()
+    has_name = (data.concept_kind != "born") & others
+    if not controls:
+        data = data.drop_vars([name for name in data if "run" in data[name].dims])
+    return data.assign(
+        name=data["name"].where(has_name, ""),
+        named_phi=data.named_phi.where(has_name, 0.0),
+        n_named=("layer", [float(others), 0.0]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "lead", "tile"),
+    [
+        ({}, "1 of 5 concepts beyond the token has a name (controls 0–2).", "1"),
+        ({"controls": False}, "1 of 5 concepts beyond the token has a name.", "1"),
+        (
+            {"others": False},
+            "None of 5 concepts beyond the token has a name (controls 0–2).",
+            "",
+        ),
+        (
+            {"others": False, "controls": False},
+            "None of 5 concepts beyond the token has a name.",
+            "",
+        ),
+    ],
+)
+def test_no_number_of_births_without_a_name_is_bold(options, lead, tile):
+    """A run on words in random order had 29: a reader takes the number for concepts."""
+    nodes = {"learned-concepts": of_unnamed_births(**options)}
+    content = read_content(made.tree(nodes, steps=STEPS))
+    concepts = read_concepts(content)
+    line = appeared(content, concepts)
+    assert line.lead == lead
+    assert "3 were born" in line.text
+    figures = [
+        each for each in numbers_of(content, None, concepts) if "concepts" in each.words
+    ]
+    assert [each.value for each in figures] == ([tile] if tile else [])
+    assert not any(each.words.startswith("concepts born") for each in figures)
+    assert read_atlas(content, concepts).payload["about"].count("were born") <= 1
+
+
 def test_births_without_a_control_run_are_said_to_be_no_proof():
     data = learned_concepts()
     alone = data.drop_vars([name for name in data if "run" in data[name].dims])
@@ -168,7 +214,8 @@ def test_no_control_run_is_said_only_where_none_was_read():
     unnamed = data.assign(named_phi=data.named_phi * 0).drop_vars("n_born_control")
     content = read_content(made.tree({"learned-concepts": unnamed}, steps=STEPS))
     words = [each.words for each in numbers_of(content, None, read_concepts(content))]
-    assert "concepts born" in words
+    assert "concepts with a name; no control run" not in words
+    assert any(each.startswith("concepts with a name (controls") for each in words)
 
 
 def test_births_that_controls_cannot_show_are_said():

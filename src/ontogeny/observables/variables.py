@@ -12,6 +12,8 @@ from ..arrays import is_torch_array, to_numpy
 from ..errors import NonFiniteError
 from ..own_code import reason
 from ..quantities import expanded
+from ..scratch import let_go
+from .layer_stack import layer_stack
 
 
 def by_layer(
@@ -33,7 +35,7 @@ def by_layer(
     status: list[str] = []
     for path, value in values.items():
         try:
-            piece = dataset(function(path, value), f" in {path}")
+            pieces.append(_idle(dataset(function(path, value), f" in {path}")))
             status.append("done")
         except (
             ValueError,
@@ -41,40 +43,17 @@ def by_layer(
             np.linalg.LinAlgError,
             RuntimeError,
         ) as error:
-            piece = xr.Dataset()
+            pieces.append(xr.Dataset())
             status.append(f"failed: {reason(error)}")
-        pieces.append(piece)
-    labels = np.array(list(values), dtype=object)
-    statuses = np.array(status, dtype=object)
-    if pieces and all(_is_like(piece, pieces[0]) for piece in pieces):
-        rows = {  # concat, which looks for what differs, took longer than most of what is observed
-            name: (
-                ("layer", *v.dims),
-                np.stack([p[name].values for p in pieces]),
-                v.attrs,
-            )
-            for name, v in pieces[0].data_vars.items()
-        }
-        coords = {"layer": labels, **pieces[0].coords}
-        return xr.Dataset({**rows, "status": ("layer", statuses)}, coords)
-    each = [
-        piece.expand_dims(layer=[path])
-        for path, piece in zip(values, pieces, strict=True)
-    ]
-    # "minimal": a layer that failed has no labels of the others' dimensions.
-    stacked = xr.concat(
-        each, dim="layer", join="outer", data_vars="all", coords="minimal"
-    )
-    return stacked.assign(status=("layer", statuses))
+    stacked = layer_stack([*values], pieces)
+    return stacked.assign(status=("layer", np.array(status, dtype=object)))
 
 
-def _is_like(one: xr.Dataset, other: xr.Dataset) -> bool:
-    """Return whether two pieces have the same variables of the same form, and equal labels."""
-    forms = [
-        {n: (v.dims, v.shape, v.dtype) for n, v in d.data_vars.items()}
-        for d in (one, other)
-    ]
-    return forms[0] == forms[1] and one.coords.equals(other.coords)
+def _idle(piece: xr.Dataset) -> xr.Dataset:
+    """Take the numbers of a layer that lie in files out of memory, until they are stacked."""
+    for variable in piece.variables.values():
+        let_go(variable.values)
+    return piece
 
 
 def dataset(values: Mapping[str, Any], where: str = "") -> xr.Dataset:

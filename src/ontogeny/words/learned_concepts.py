@@ -38,6 +38,10 @@ NONE_FOUND = (
 FOUND = "{concepts} beyond the {{token}}"
 WAS_BORN = {1: "was born", 2: "were born"}
 NONE_BORN = "none was born"
+NONE_NAMED = {
+    1: "The only concept beyond the {{token}} has no name",
+    2: "None of {concepts} has a name",
+}
 HAS_NAME = {1: "has a name", 2: "have a name"}
 AT_END = {1: "{count} is found at the end", 2: "{count} are found at the end"}
 BEYOND = ", {count} with a name that no control reaches"

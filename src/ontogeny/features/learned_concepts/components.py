@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from ...concepts.ica import decorrelate, rotate
+from ...scratch import let_go, scratch_array
 from .dictionary import sparse_codes
 from .parts import scaled
 
@@ -43,11 +44,22 @@ class Components(NamedTuple):
             self.codes[:, which], self.halves[:, :, which], self.again[which]
         )
 
-    @property
-    def sharpness(self) -> np.ndarray:
-        """(r,) excess kurtosis of the codes."""
-        squares = self.codes.astype(np.float64) ** 2
-        return np.asarray((squares**2).mean(axis=0) / squares.mean(axis=0) ** 2 - 3)
+    def in_files(self) -> Components:
+        """Return the same with codes in files: memory lets go of what is not in use."""
+        return Components(in_file(self.codes), in_file(self.halves), self.again)
+
+    def let_go(self) -> None:
+        """Take codes in files out of memory, until they are read again."""
+        let_go(self.codes)
+        let_go(self.halves)
+
+
+def sharpness(codes: np.ndarray) -> np.ndarray:
+    """Return the excess kurtosis (r,) of codes (n, r)."""
+    squares = codes.astype(np.float64) ** 2
+    size = squares.mean(axis=0)
+    squares **= 2
+    return np.asarray(squares.mean(axis=0) / size**2 - 3)
 
 
 def components(
@@ -85,7 +97,7 @@ def components(
         ]
     )
     beyond = beyond.kept(np.flatnonzero(beyond.again >= AGAIN))
-    known = nearest(beyond.codes, found.codes[:, found.again >= AGAIN])[1]
+    known = likeness(beyond.codes, found.codes[:, found.again >= AGAIN])
     alike = np.abs(correlations(beyond.codes, beyond.codes))
     new: list[int] = []
     for j in np.flatnonzero(known < AGAIN).tolist():
@@ -104,9 +116,21 @@ def _compared(fits: Iterable[np.ndarray]) -> Components:
     codes = next(others)
     skew = np.einsum("nr,nr,nr->r", codes, codes, codes, dtype=np.float64)
     codes = codes * np.where(skew < 0, -1, 1).astype(np.float32)
-    near = [nearest(codes, other) for other in others]
-    again = np.minimum(*(correlation for _, correlation in near))
-    return Components(codes, np.stack([codes_of for codes_of, _ in near]), again)
+    halves = scratch_array((2, *codes.shape), np.float32)
+    again = np.full(codes.shape[1], np.inf)
+    for half, other in zip(halves, others, strict=True):
+        half[:], correlation = nearest(codes, other)
+        let_go(halves)
+        again = np.minimum(again, correlation)
+    return Components(codes, halves, again)
+
+
+def in_file(values: np.ndarray) -> np.ndarray:
+    """Return numbers in a file, out of memory until they are read."""
+    stored = scratch_array(values.shape, values.dtype)
+    stored[:] = values
+    let_go(stored)
+    return stored
 
 
 def correlations(codes: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -121,9 +145,14 @@ def nearest(codes: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarr
     correlation = correlations(codes, others)
     best = np.abs(correlation).argmax(axis=1)
     found = correlation[np.arange(len(best)), best]
-    return others[:, best] * np.where(found < 0, -1, 1).astype(np.float32), np.abs(
-        found
-    )
+    near = others[:, best]
+    near *= np.where(found < 0, -1, 1).astype(np.float32)
+    return near, np.abs(found)
+
+
+def likeness(codes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return (r,) how much each code correlates with its nearest of `others`; 0 without any."""
+    return np.abs(correlations(codes, others)).max(axis=1, initial=0.0)
 
 
 def _fitted(X: np.ndarray, rows: np.ndarray, count: int, seed: int) -> np.ndarray:

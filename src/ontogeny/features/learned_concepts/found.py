@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,17 @@ from ...inputs import ShownTexts
 from ...multiple_tests import holm
 from ...observables.fit_identity import SKETCH, code_sketch, fit_id
 from ...observables.pieces import object_array
+from ...scratch import let_go, scratch_array
 from .checkpoint import presence
-from .components import AGAIN, Components, components, nearest
+from .components import (
+    AGAIN,
+    Components,
+    components,
+    in_file,
+    likeness,
+    nearest,
+    sharpness,
+)
 from .contexts import AROUND, BANDS, BINS, contexts
 from .naming import POSITION, Name, Namer
 from .parts import Predictor, scaled
@@ -65,10 +74,13 @@ class Finder:
     latents: int = 0
 
     def components(self, X: np.ndarray) -> Components:
-        """Return the components of scaled rows (n, m) that both halves of the texts find."""
+        """Return the components of scaled rows (n, m) that both halves of the texts find.
+
+        Their codes lie in files: those of a step are idle while others are searched.
+        """
         X = np.asarray(X, dtype=np.float32)
         found = components(X, self.half, self.count, self.seed, self.latents)
-        return found.kept(np.flatnonzero(found.again >= AGAIN))
+        return found.kept(np.flatnonzero(found.again >= AGAIN)).in_files()
 
     def layer(
         self,
@@ -91,20 +103,24 @@ class Finder:
             The same of the first checkpoint with the norms of each of these steps.
         """
         last, *earlier = left
-        first, end = (np.asarray(X, dtype=np.float32) for X in (first, left[last]))
-        of_learned = self.components(scaled(end - Predictor(first, self.half).of(end)))
-        first = first.astype(np.float16)
-        del end
+        of_learned = self._learned(first, left[last])
+        first = in_file(np.asarray(first, dtype=np.float16))
         found = {step: self.components(X) for step, X in left.items()}
         merged = [(last, BEYOND, found[last]), (last, LEARNED, of_learned)]
         merged += [(step, BEYOND, found[step]) for step in earlier]
         joined = _joined(merged)
         codes = joined["codes"]
-        count = joined["codes"].shape[-1]
-        near = [nearest(codes[0], found[step].codes) for step in earlier]
-        others = [
-            np.where(r >= AGAIN, other, 0).astype(np.float16)[None] for other, r in near
-        ]
+        count = codes.shape[1]
+        in_learned = likeness(codes, of_learned.codes)
+        fits = scratch_array((3 + len(earlier), len(codes), count), np.float16)
+        fits[0] = codes
+        for half, of_half in enumerate(_halves(merged, joined["kept"])):
+            fits[1 + half] = of_half
+        for fit, step in zip(fits[3:], earlier, strict=True):
+            other, near = nearest(codes, found[step].codes)
+            fit[:] = np.where(near >= AGAIN, other, 0)
+            found[step].let_go()
+        let_go(fits)
         numbers = {
             "n_again": found[last],
             "n_learned": of_learned,
@@ -112,22 +128,19 @@ class Finder:
         }
         variables: dict[str, Any] = {
             **{name: float(len(part.again)) for name, part in numbers.items()},
-            "codes": (
-                ("fit", "token", "concept"),
-                np.concatenate([codes.astype(np.float16), *others]),
-            ),
-            "in_learned": ("concept", nearest(codes[0], of_learned.codes)[1]),
+            "codes": (("fit", "token", "concept"), fits),
+            "in_learned": ("concept", in_learned),
             **{
                 n: ("concept", joined[n])
                 for n in ("again", "sharpness", "found_at", "found_in")
             },
             "fit_step": ("fit", np.array([last, last, last, *earlier], dtype=float)),
-            **self._described(codes[0], untrained.codes),
+            **self._described(codes, untrained.codes),
             "first": (("token", "feature"), first),
         }
         if grown:
-            fits = variables["codes"][1]
             readable = [self._readable(X, fits) for X in grown]
+            let_go(fits)
             variables["grown_readability"] = ("fit", "concept"), np.max(readable, 0)
         coords = {
             "concept": np.arange(count),
@@ -139,6 +152,12 @@ class Finder:
             "bin": BINS[:-1],
         }
         return labelled(variables, coords)
+
+    def _learned(self, first: np.ndarray, end: np.ndarray) -> Components:
+        """Return the components of what the first checkpoint does not predict of the end."""
+        rows = np.array(end, dtype=np.float32)
+        rows -= Predictor(np.asarray(first, dtype=np.float32), self.half).of(rows)
+        return self.components(scaled(rows))
 
     def _readable(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:
         read = Predictor(np.asarray(X, dtype=np.float32), self.half)
@@ -222,21 +241,44 @@ class Finder:
 
 
 def _joined(parts: list[tuple[int, str, Components]]) -> dict[str, Any]:
-    """Return components of several fits as one list; those that an earlier one has are left out."""
-    kept: list[Components] = []
+    """Return components of several fits as one list; those that an earlier one has are left out.
+
+    `kept` says which of each fit are not.
+    """
+    codes: list[np.ndarray] = []
+    kept: list[np.ndarray] = []
     for _, _, found in parts:
-        known = [found.codes[:, :0], *(part.codes for part in kept)]
-        _, near = nearest(found.codes, np.concatenate(known, axis=1))
-        kept.append(found.kept(np.flatnonzero(near < AGAIN)))
-    sizes = [len(part.again) for part in kept]
-    fits = [np.concatenate([part.codes[None], part.halves]) for part in kept]
+        near = np.zeros(len(found.again))
+        for known in codes:
+            near = np.maximum(near, likeness(found.codes, known))
+        kept.append(np.flatnonzero(near < AGAIN))
+        codes.append(found.codes[:, kept[-1]])
+        found.let_go()
+    sizes = [len(which) for which in kept]
+    again = [
+        found.again[which] for (_, _, found), which in zip(parts, kept, strict=True)
+    ]
     return {
-        "codes": np.concatenate(fits, axis=2),
-        "again": np.concatenate([part.again for part in kept]),
-        "sharpness": np.concatenate([part.sharpness for part in kept]),
+        "kept": kept,
+        "codes": np.concatenate(codes, axis=1),
+        "again": np.concatenate(again),
+        "sharpness": np.concatenate([sharpness(some) for some in codes]),
         "found_at": np.repeat([float(step) for step, _, _ in parts], sizes),
         "found_in": np.repeat(object_array([part for _, part, _ in parts]), sizes),
     }
+
+
+def _halves(
+    parts: list[tuple[int, str, Components]], kept: list[np.ndarray]
+) -> Iterator[np.ndarray]:
+    """Give the codes (n, r) of each half's fits for those that are kept, one half in memory."""
+    for half in range(2):
+        columns = zip((found for _, _, found in parts), kept, strict=True)
+        yield np.concatenate(
+            [found.halves[half][:, which] for found, which in columns], axis=1
+        )
+        for _, _, found in parts:
+            found.let_go()
 
 
 def _fits(earlier: list[int]) -> list[str]:

@@ -258,7 +258,9 @@ class LearnedConcepts(OfSampledActivations):
         refits = ("refit", "concept")
 
         def one(path: str, A: torch.Tensor) -> Mapping[str, Any]:
-            layer = layer_state(state, path).dropna("concept", subset=["again"])
+            layer = layer_state(state, path)
+            # Layers with fewer of them end in none: a slice of a file's map, and no copy.
+            layer = layer.isel(concept=slice(int(layer["again"].notnull().sum())))
             values = to_numpy(A)
             H = centred(values)
             L = tokens.left(H)
@@ -267,7 +269,7 @@ class LearnedConcepts(OfSampledActivations):
                 "token_part": ("listed", tokens.of_each(H, listed)),
             }
             if not is_first:
-                first = layer["first"].dropna("feature").values.astype(np.float32)
+                first = layer["first"].values[:, : H.shape[1]].astype(np.float32)
                 variables["learned_share"] = tokens.share(
                     L - Predictor(first, half).of(L), H
                 )
@@ -282,6 +284,7 @@ class LearnedConcepts(OfSampledActivations):
             }
             if self.keep_directions:
                 variables |= directions(read, codes[0].astype(np.float32), L, values)
+            let_go(codes)
             labels = {
                 "concept": layer["concept"].values,
                 "refit": layer["fit"].values[1:],

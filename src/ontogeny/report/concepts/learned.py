@@ -105,15 +105,16 @@ def found_words(data: xr.Dataset) -> list[str]:
         of_refits = _refits_words(data)
         some = f"{born:,.0f} ({of_refits})" if of_refits else f"{born:,.0f}"
         parts = [f"{some}{say.OF.format(counts=found)} {verb}{beside}"]
-        beyond = born_beyond_controls(data)
-        if born and beyond:  # a zero is told behind it
-            parts[0] += say.BEYOND.format(count=f"{beyond:,}")
+        if born and born_beyond_controls(data):  # a zero is told behind it
+            parts[0] += say.BEYOND.format(count=f"{born_beyond_controls(data):,}")
         # What was found leads, and no zero; nor births that no name tells from those of controls,
         # such as 29 of a run on words in random order.
-        if named > 0 and (not born or beyond == 0):
-            of_all = say.OF.format(counts=found)
-            has = _of_count(say.HAS_NAME, named)
-            parts[0] = f"{named:,.0f}{of_all} {has}{controls_words(of_named)}"
+        no_names_of_births = told_births(data) == 0 if born else named > 0
+        if no_names_of_births:
+            lead = f"{named:,.0f}{say.OF.format(counts=found)} {_of_count(say.HAS_NAME, named)}"
+            if not named > 0:
+                lead = _of_count(say.NONE_NAMED, every).format(concepts=found)
+            parts[0] = f"{lead}{controls_words(of_named)}"
             some = f"{born:,.0f} {verb}" if born else say.NONE_BORN
             beside = controls_words(of_born, totals, refits=of_refits)
             parts.append(f"{some}{beside}")
@@ -158,6 +159,20 @@ def born_beyond_controls(data: xr.Dataset) -> int | None:
     )
     is_beyond = (kind == "born") & (phi > best) & ~born_in_controls(data)
     return int(is_beyond.sum())
+
+
+def told_births(data: xr.Dataset) -> int | None:
+    """Return how many births a reader may take for concepts that training made.
+
+    Those with a name that no control run reaches, or with any name where no control run was read;
+    None where no names were looked for.
+    """
+    beyond = born_beyond_controls(data)
+    if beyond is not None:
+        return beyond
+    if "named_phi" not in data or "concept_kind" not in data:
+        return None
+    return int(((data.concept_kind == "born") & (data.named_phi > 0)).sum())
 
 
 def born_in_controls(data: xr.Dataset) -> np.ndarray:

@@ -12,7 +12,7 @@ from ...words.formats import interval_text, mid_sentence, number, step_text, val
 from ...words.landmarks import LossCurve
 from ...words.page_catalogue import HELD_OUT, LOSS, TILES
 from ...words.rows import counted_rows
-from ..concepts.learned import born_beyond_controls, is_learned
+from ..concepts.learned import born_beyond_controls, is_learned, told_births
 from ..concepts.lives import Concepts
 
 MOST = 4
@@ -105,6 +105,9 @@ def _of_changes(content: Content) -> Iterator[Figure]:
 def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
     if concepts is None or not concepts.born:
         return
+    if is_learned(concepts.data) and told_births(concepts.data) == 0:
+        yield from _of_names(concepts)
+        return
     counts = concepts.born_controls
     controls = value_range(counts, "{:,.0f}".format) if counts else ""
     # Controls are read at fewer checkpoints, which show fewer births.
@@ -118,6 +121,22 @@ def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
     elif beyond is None and is_learned(concepts.data) and not controls:
         words += TILES["alone"]
     yield Figure(f"{len(concepts.born):,}", words, "#atlas")
+
+
+def _of_names(concepts: Concepts) -> Iterator[Figure]:
+    """Give how many concepts have a name, where births have none: large type is for what has one."""
+    if not concepts.named:
+        return
+    counts = [count for count, _ in concepts.named_controls]
+    controls = value_range(counts, "{:,.0f}".format) if counts else ""
+    words = TILES["have names, beside" if controls else "have names"]
+    words = words.format(controls=controls)
+    words += (
+        TILES["unnamed births"].format(count=f"{len(concepts.born):,}")
+        if controls
+        else TILES["alone"]
+    )
+    yield Figure(f"{concepts.named:,}", words, "#atlas")
 
 
 def _of_context(content: Content, running: bool) -> Iterator[Figure]:
