@@ -12,18 +12,18 @@ from typing import Any
 
 import xarray as xr
 
-from ... import activity
-from ...words.formats import plural
-from ..cells.environment import environment
-from ..folder.claims import claimed, claims_of, held
-from ..folder.frozen import AT_END, AT_WORK
-from ..planning.parts import RunPart
-from ..progress import Progress
-from ..results.finished import is_finished, is_whole, mark_of, note_finished
-from ..results.result import READ_OTHERWISE, Stated, described, merged
-from ..results.study_result import StudyResult
-from ..speaking import say_environments, say_problems
-from .schedule import drop_references
+from .. import activity
+from ..words.formats import plural
+from .cells.environment import environment
+from .folder.claims import claimed, claims_of, held
+from .folder.frozen import AT_END, AT_WORK
+from .planning.parts import RunPart
+from .progress import Progress
+from .results.finished import is_finished, is_whole, mark_of, note_finished
+from .results.result import READ_OTHERWISE, Stated, described, merged
+from .results.study_result import StudyResult
+from .running.schedule import drop_references
+from .speaking import say_environments, say_problems
 
 
 @dataclass(frozen=True)
