@@ -14,10 +14,10 @@ from ontogeny.needs.derived import Reference
 from ontogeny.observables import Observable
 from ontogeny.quantities import Quantity
 from ontogeny.store import Cell, drop_numbers, read_header, write_cell
+from ontogeny.study import merging
 from ontogeny.study.cells import graph
 from ontogeny.study.folder.claims import claimed
 from ontogeny.study.folder.frozen import AT_END, present
-from ontogeny.study.running import merging
 
 pytestmark = pytest.mark.slow
 

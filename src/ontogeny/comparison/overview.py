@@ -24,7 +24,7 @@ def runs_node(
     runs: Sequence[Run], nodes: Nodes, clock: Clock, words: Sequence[str]
 ) -> xr.Dataset:
     """Return the node ``runs``: a table of the runs, the chart of all rows, and `words`."""
-    data = _table_of(runs, nodes, clock)
+    data = _table_of(runs)
     columns = [Column(str(name)) for name in data.data_vars]
     figures: list[Any] = [Table("table", "The runs", columns=columns, rows="run")]
     rows = rows_of(nodes)
@@ -56,7 +56,7 @@ def _levels_words(runs: Sequence[Run]) -> str:
     return f", at α = {levels.change:g}, and at {levels.control:g} against control runs"
 
 
-def _table_of(runs: Sequence[Run], nodes: Nodes, clock: Clock) -> xr.Dataset:
+def _table_of(runs: Sequence[Run]) -> xr.Dataset:
     """Return what is known of each run as variables over ``run``."""
     models = [run.attribute("model", {}) for run in runs]
     controls = [

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, check_choice, check_whole
-from .base import GRANULARITIES, MASK_FRACTION, Need, Source
+from .base import GRANULARITIES, MASK_FRACTION, Need, PassNeed, Source
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class Attention(MapNeed):
 
 
 @dataclass(frozen=True)
-class Readouts(Need):
+class Readouts(PassNeed):
     """Maps from directions of layers to logits: ``{module path: ontogeny.capture.Readout}``.
 
     Layers without one are left out: those that do not write into the residual stream, and all
@@ -177,10 +177,6 @@ class Readouts(Need):
     def read(self, source: Source) -> Any:
         """Return the maps of the layers that have one."""
         return source.readouts(self.globs(self.layers))
-
-    def tensors(self, source: Source) -> set[str]:
-        """Return the tensors of all modules that are called."""
-        return source.tensors_read()
 
     def size(self, source: Source) -> int:
         """Return the bytes of the vocabulary map in float32."""

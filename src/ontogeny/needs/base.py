@@ -108,3 +108,11 @@ class Need:
         raise ArgumentError(
             f"the rows of {type(self).__name__} do not belong to texts."
         )
+
+
+class PassNeed(Need):
+    """A need whose value depends on all modules that are called in a pass."""
+
+    def tensors(self, source: Source) -> set[str]:
+        """Return the tensors of all modules that are called."""
+        return source.tensors_read()

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import check_choice, check_number
-from .base import Need, Source
+from .base import Need, PassNeed, Source
 
 
 @dataclass(frozen=True)
-class Losses(Need):
+class Losses(PassNeed):
     """Loss of every text in nats per predicted token: Dataset ``loss(text)``, ``tokens(text)``.
 
     ``own_unigram(text)`` and, of causal models, ``own_bigram(text)`` are what the model's own word
@@ -44,17 +44,13 @@ class Losses(Need):
         """Return what adds up the losses."""
         return source.loss_collector
 
-    def tensors(self, source: Source) -> set[str]:
-        """Return the tensors of all modules that are called."""
-        return source.tensors_read()
-
     def units(self, inputs: Any) -> np.ndarray:
         """Return the unit of every text."""
         return np.asarray(inputs.groups)
 
 
 @dataclass(frozen=True)
-class Reduced(Need):
+class Reduced(PassNeed):
     """What a function makes of the prediction of every token, in the passes that losses share.
 
     ``function`` is a frozen value. Its ``reduction(inputs, masked)`` is a
@@ -74,17 +70,13 @@ class Reduced(Need):
         """Return what listens to the predictions."""
         return source.reduced_collector(self.function)
 
-    def tensors(self, source: Source) -> set[str]:
-        """Return the tensors of all modules that are called."""
-        return source.tensors_read()
-
     @property
     def _losses(self) -> Losses:
         return Losses(self.on, self.objective, random_state=self.random_state)
 
 
 @dataclass(frozen=True)
-class Predictor(Need):
+class Predictor(PassNeed):
     """The model as something to be asked what it predicts: an `ontogeny.capture.Predictor`.
 
     It may be asked about any texts, until the next checkpoint is read: it is the model itself, and
@@ -112,10 +104,6 @@ class Predictor(Need):
     def read(self, source: Source) -> Any:
         """Return the model with what it takes to ask it."""
         return source.predictor(self.objective)
-
-    def tensors(self, source: Source) -> set[str]:
-        """Return the tensors of all modules that are called."""
-        return source.tensors_read()
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ from .folder.settings import (
     resolve_reference,
     without_reference,
 )
+from .merging import Merging
 from .planning.changes import changed_summaries
 from .planning.examination import Examination
 from .planning.parts import Parts, RunPart
@@ -45,7 +46,6 @@ from .results.result import Stated
 from .results.study_result import StudyResult
 from .running.executors import Submitting, workers_here
 from .running.handed import Exchange, Handed
-from .running.merging import Merging
 from .running.schedule import compute, save_digests, summaries_of, summarise
 from .speaking import MOVE_IT, doubts, odd_texts, refusal, say
 

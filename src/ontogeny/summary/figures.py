@@ -44,7 +44,7 @@ def default_figures(data: xr.Dataset, quantities: Sequence[Quantity]) -> list[Cu
 
 
 def figures_of_one(
-    data: xr.Dataset, quantities: Sequence[Quantity], figures: Sequence[Figure]
+    quantities: Sequence[Quantity], figures: Sequence[Figure]
 ) -> list[Figure]:
     """Return figures of a single checkpoint: curves become dots beside their nulls.
 

@@ -78,7 +78,7 @@ def summarise(
     one = is_one_model(data)
     all_figures = [*default_figures(data, quantities), *figures(data)]
     if one:
-        all_figures = figures_of_one(data, quantities, all_figures)
+        all_figures = figures_of_one(quantities, all_figures)
     if not all_figures and not quantities:
         all_figures += plain_figures(data, names or {})
     data, all_figures = with_control_bands(data, all_figures)

@@ -60,7 +60,7 @@ class MeasuredPhrases:
     @property
     def whole(self) -> str:
         """Of how many it is a part."""
-        return _count(beside_of(self.claims[0], "whole")[0].value)
+        return whole_number(beside_of(self.claims[0], "whole")[0].value)
 
     @property
     def of_whole(self) -> str:
@@ -147,9 +147,10 @@ class MeasuredPhrases:
         """Return a number without its units; of shares below a tenth with a digit more."""
         if self._is_share:
             return f"{100 * value:.2g}" if abs(value) < 0.1 else f"{100 * value:.0f}"
-        text = _count(value) if value == round(value) else three_digits(value)
+        text = whole_number(value) if value == round(value) else three_digits(value)
         return text.replace("-", "−")
 
 
-def _count(value: float) -> str:
+def whole_number(value: float) -> str:
+    """Return a number without decimals."""
     return f"{value:,.0f}"

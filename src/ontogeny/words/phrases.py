@@ -24,7 +24,7 @@ from .formats import (
     value_range,
     values_words,
 )
-from .measured_phrases import RIVALS, MeasuredPhrases, beside_of
+from .measured_phrases import RIVALS, MeasuredPhrases, beside_of, whole_number
 from .statements import Said
 from .subjects import SHARES, Names
 from .voice import Voice
@@ -160,9 +160,7 @@ class Phrases(MeasuredPhrases, DatedPhrases):
         counts = Counter(claim.subject.run for claim in self.claims)
         if {*counts.values()} == {self._rows}:
             return f" in {_all(self._rows)} {self._kind}"
-        return (
-            f" in {value_range(counts.values(), _whole)} of {self._rows} {self._kind}"
-        )
+        return f" in {value_range(counts.values(), whole_number)} of {self._rows} {self._kind}"
 
     @property
     def count(self) -> str:
@@ -254,7 +252,7 @@ class Phrases(MeasuredPhrases, DatedPhrases):
         if not known:
             return ""
         if self.first.kind in COUNTS:
-            return value_range(known, _whole)
+            return value_range(known, whole_number)
         least = max(map(abs, known)) / 1000  # smaller ones are written as 0
         signed = [value if abs(value) > least else 0.0 for value in known]
         return value_range(signed, _signed, " to ")
@@ -374,10 +372,6 @@ def _all(count: int) -> str:
 
 def _signed(value: float) -> str:
     return f"{value:+.2g}" if value else "0"
-
-
-def _whole(value: float) -> str:
-    return f"{value:,.0f}"
 
 
 def _percent(share: float) -> str:

@@ -74,7 +74,10 @@ class AttentionHeads(Observable):
 
     kind = "attention-heads"
     minima = {"n_sequences": 4, "period": 3}
-    question = "Which heads look at the token before, at a copy, or at what followed it, and since when?"
+    question = (
+        "Which heads look at the token before, at a copy, or at what followed it, "
+        "and since when?"
+    )
     requires = "a tokenizer or texts, attention maps"
     price = "one pass over 64 random sequences at each step"
     obstacles = ("no_maps",)

@@ -19,8 +19,8 @@ from ...capture.readout_path import path_to_vocabulary
 from ...errors import ArgumentError, NonFiniteError, check_choice, check_whole
 from ...inputs import Inputs
 from ...inputs.batches import Batch
-from ...needs import Need, Source
-from ...needs.base import MASK_FRACTION
+from ...needs import Source
+from ...needs.base import MASK_FRACTION, PassNeed
 
 # Nats that rounding of half precision may put between lens and model.
 _LARGEST_GAP = 0.01
@@ -44,7 +44,7 @@ class LensReading:
 
 
 @dataclass(frozen=True)
-class LayerPredictions(Need):
+class LayerPredictions(PassNeed):
     """What the stream predicts after every layer: a `LensReading`.
 
     Parameters
@@ -93,10 +93,6 @@ class LayerPredictions(Need):
             position_ids=source.settings.positions == "mask",
         )
         return collector.result()
-
-    def tensors(self, source: Source) -> set[str]:
-        """Return the tensors of all modules that are called."""
-        return source.tensors_read()
 
 
 def way_to_logits(model: nn.Module) -> Callable[[Tensor], Tensor]:

@@ -144,7 +144,10 @@ class Concepts(FromExtractor):
         "init": ("seeded", "reference", "chain"),
         "keep_dictionaries": PRECISIONS,
     }
-    question = "Which directions does a dictionary find at each step, and how far are they from the last?"
+    question = (
+        "Which directions does a dictionary find at each step, and how far are they "
+        "from the last?"
+    )
     presets = PRESETS
     state_variables = KEPT_OF_STATE
     uses_noise = True

@@ -162,7 +162,7 @@ def judge(scores: xr.Dataset, dimensions: xr.Dataset) -> list[Verdict]:
         _noisier(scores),
         _noise_of_rising(scores),
         _gain_of_syntax(scores),
-        _evenly(scores),
+        _evenly(),
         _last_layer(scores),
         _falling_dimensions(dimensions),
         _printed_means(dimensions),
@@ -224,7 +224,7 @@ def _noise_of_rising(scores: xr.Dataset) -> Verdict:
     )
 
 
-def _evenly(scores: xr.Dataset) -> Verdict:
+def _evenly() -> Verdict:
     """Judge the spread of scores over layers, beside regimes exchanged layer by layer."""
     ratios, p_values = zip(*map(_spread_ratio, _PRINTED), strict=True)
     pairs = list(zip(_PRINTED, ratios, strict=True))

@@ -10,20 +10,20 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ... import activity
-from ...words.formats import plural
-from ..cells.environment import environment
-from ..folder.claims import claimed, claims_of, held
-from ..folder.frozen import AT_END, AT_WORK
-from ..folder.layout import result_path
-from ..planning.parts import RunPart
-from ..progress import Progress
-from ..results.checksums import root_attributes
-from ..results.finished import is_finished, is_whole, mark_of, note_finished
-from ..results.result import READ_OTHERWISE, Stated, described, merged
-from ..results.study_result import StudyResult
-from ..speaking import say_environments, say_problems
-from .schedule import drop_references
+from .. import activity
+from ..words.formats import plural
+from .cells.environment import environment
+from .folder.claims import claimed, claims_of, held
+from .folder.frozen import AT_END, AT_WORK
+from .folder.layout import result_path
+from .planning.parts import RunPart
+from .progress import Progress
+from .results.checksums import root_attributes
+from .results.finished import is_finished, is_whole, mark_of, note_finished
+from .results.result import READ_OTHERWISE, Stated, described, merged
+from .results.study_result import StudyResult
+from .running.schedule import drop_references
+from .speaking import say_environments, say_problems
 
 
 @dataclass(frozen=True)
