@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from helpers import warm_process
 from ontogeny.code import Kept, Modules, Reach, digests
 
 FILES = {
@@ -243,6 +244,17 @@ def test_what_was_found_is_kept_for_other_processes_and_damage_costs_time_alone(
 
     kept._kept.cache_clear()
     assert third.get("key") is None and third.source(path) == source
+
+
+def test_what_another_process_keeps_meanwhile_stays(package):
+    """Each of two that worked at once wrote what it knew, and a third found half of it again."""
+    ours = Kept()
+    assert ours.get("theirs") is None
+    write = "from ontogeny.code import Kept; theirs = Kept(); theirs.put('theirs', 1); theirs.save()"
+    assert warm_process.run(["-c", write]).returncode == 0
+    ours.put("ours", 2)
+    ours.save()
+    assert Kept().get("theirs") == 1 and Kept().get("ours") == 2
 
 
 def test_a_copy_goes_on_by_itself_and_reaches_the_same(package):

@@ -1,5 +1,6 @@
 """Pages in a headless browser, for tests: opened, watched, and drawn whole."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -112,8 +113,8 @@ FRAMES = """() => new Promise((done) => {
 """Two frames: after them the page has heard of a new size of its window, and laid itself out."""
 
 
-def until(page, condition, arg=None):
-    """Wait until a function is true in a page.
+def until(page, condition, arg=None, fault="it never became true"):
+    """Wait until a function is true in a page; the `fault` is what it says if that never happens.
 
     Playwright's own wait evaluates text at every try, which the page forbids after the first.
     """
@@ -121,12 +122,28 @@ def until(page, condition, arg=None):
         f"""async (arg) => {{
           const begin = performance.now();
           while (!({condition})(arg)) {{
-            if (performance.now() - begin > {LIMIT}) throw new Error("it never became true");
+            if (performance.now() - begin > {LIMIT}) throw new Error({json.dumps(fault)});
             await new Promise((next) => setTimeout(next, 20));
           }}
         }}""",
         arg,
     )
+
+
+LISTEN = """(button) => {
+  const note = () => { button.dataset.said = button.textContent; };
+  new MutationObserver((_, all) => { note(); all.disconnect(); }).observe(button, { childList: true });
+}"""
+
+
+def listen(page, selector):
+    """Note the first answer of a button in `data-said`: it goes away after two seconds."""
+    page.locator(selector).evaluate(LISTEN)
+
+
+def wait_for_answer(page, selector, answer):
+    page.wait_for_selector(f"{selector}[data-said]")
+    assert page.get_attribute(selector, "data-said") == answer
 
 
 UNDRAWN = "[data-figure]:not([data-drawn])"

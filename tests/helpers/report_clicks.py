@@ -1,5 +1,7 @@
 """What a person clicks on a page, and what that does: where it leads, or what it sets or opens."""
 
+from .report_browser import LISTEN, until
+
 CLICKS = {
     "further cards": ("#atlas-more", "cards"),  # before a link has shown them
     # the first screen
@@ -64,9 +66,11 @@ STATE = r"""(element) => {
     sorted: states("th[aria-sort]", "aria-sort"),
     token: states(".t", "aria-selected"),
     cards: all(".card").length,
-    words: element.textContent,
+    words: element.dataset.said ?? element.textContent,
   };
 }"""
+
+CHANGED = f"([part, wanted, before]) => ({STATE})(part)[wanted] !== before"
 
 FRESH = """() => {
   for (const all of document.querySelectorAll("#layers .all, #scale button:first-child")) all.click();
@@ -89,7 +93,7 @@ MIDDLE = """(element) => {
 def click(page, selector, wanted):
     """Click the middle of the first such part that is seen, from the last step; return what changed.
 
-    It is waited for what is `wanted`, for some seconds at most: pictures take a while.
+    It waits for what is `wanted`: pictures take a while.
     """
     page.evaluate(FRESH)
     page.focus("#slider")
@@ -101,10 +105,9 @@ def click(page, selector, wanted):
     part = part.element_handle()  # which may be hidden by the click
     part.scroll_into_view_if_needed()
     before = part.evaluate(STATE)
+    part.evaluate(LISTEN)
     page.mouse.click(*part.evaluate(MIDDLE))
-    for _ in range(100):
-        after = part.evaluate(STATE)
-        if after[wanted] != before[wanted]:
-            break
-        page.wait_for_timeout(50)
+    fault = f"a click on {selector} does not change {wanted}"
+    until(page, CHANGED, [part, wanted, before[wanted]], fault)
+    after = part.evaluate(STATE)
     return {key: after[key] for key in after if after[key] != before[key]}

@@ -12,7 +12,17 @@ import pytest
 import xarray as xr
 
 from helpers import report_examples as examples
-from helpers.report_browser import browser, draw_all, hover, quiet, traces, until, visit
+from helpers.report_browser import (
+    browser,
+    draw_all,
+    hover,
+    listen,
+    quiet,
+    traces,
+    until,
+    visit,
+    wait_for_answer,
+)
 from ontogeny import report
 from ontogeny.report.scales import StepScale
 
@@ -575,20 +585,12 @@ def test_address_follows_the_view_and_copied_links_lead_back(visit, shared):
         })"""
     )
     button = "button[data-link='loss/loss']"
-    page.evaluate(
-        """(button) => {
-          const node = document.querySelector(button);
-          const watch = new MutationObserver(() => { window.said ??= node.textContent; });
-          watch.observe(node, { childList: true });
-        }""",
-        button,
-    )
+    listen(page, button)
     page.evaluate("document.querySelector('#section-loss .fold').open = true")
     # By the keyboard: figures that open here may still move the button under a pressed mouse.
     page.focus(button)
     page.keyboard.press("Enter")
-    until(page, "() => window.said")
-    assert page.evaluate("window.said") == "Link copied"
+    wait_for_answer(page, button, "Link copied")
     copied = page.evaluate("window.copied")
     address = shared.url.split("#")[0]
     assert copied == f"{address}#loss/loss?step=0&layers=2&axis=linear"

@@ -6,7 +6,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from helpers.report_browser import browser, quiet, visit
+from helpers.report_browser import browser, listen, quiet, visit, wait_for_answer
 from helpers.written_texts import tree
 
 __all__ = ["browser", "quiet", "visit"]
@@ -19,6 +19,7 @@ COPIES = """() => {
     window.copied = [...new Uint8Array(await blob.arrayBuffer())];
   };
 }"""
+BUTTON = ".copy-first button"
 REFUSES = "() => { navigator.clipboard.write = () => Promise.reject(new Error()); }"
 
 
@@ -29,15 +30,12 @@ def looked_at(data):
     return (picture.shape[1], picture.shape[0]), marked.mean()
 
 
-def wait_for(page, text):
-    page.locator(".copy-first button", has_text=text).wait_for()
-
-
 def test_the_picture_holds_the_first_screen_and_nothing_below_it(visit):
     page = visit("copied", tree, width=1440, height=900)
     page.evaluate(COPIES)
-    page.click(".copy-first button")
-    wait_for(page, "Picture copied")
+    listen(page, BUTTON)
+    page.click(BUTTON)
+    wait_for_answer(page, BUTTON, "Picture copied")
     (width, height), marked = looked_at(bytes(page.evaluate("window.copied")))
     assert width == 2480
     assert 600 < height < 4000
@@ -47,9 +45,10 @@ def test_the_picture_holds_the_first_screen_and_nothing_below_it(visit):
 def test_where_a_page_may_not_copy_the_picture_is_saved_and_that_is_said(visit):
     page = visit("saved", tree, width=390, height=800)
     page.evaluate(REFUSES)
+    listen(page, BUTTON)
     with page.expect_download() as download:
-        page.click(".copy-first button")
+        page.click(BUTTON)
     (width, _), marked = looked_at(download.value.path().read_bytes())
     assert width == 2480  # as wide as on a large screen
     assert 0.01 < marked < 0.5
-    wait_for(page, "Picture saved")
+    wait_for_answer(page, BUTTON, "Picture saved")

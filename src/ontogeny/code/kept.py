@@ -63,6 +63,7 @@ class Kept:
         """Write what is new."""
         if not self._new:
             return
+        _kept.cache_clear()  # another process may have written since
         entries = dict([*{**_kept(), **self._new}.items()][-_MOST:])
         content = {"reader": _reader(), "entries": entries, "seal": _seal(entries)}
         with suppress(OSError):  # a machine without a place to write is slow, no more
