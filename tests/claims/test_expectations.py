@@ -121,6 +121,6 @@ def test_every_kind_can_be_expected():
 
 def test_a_bound_without_its_number_is_refused_as_such():
     with pytest.raises(
-        ArgumentError, match="a number after above, below or by, .*got 'noth"
+        ArgumentError, match=r"a number after above, below or by, .*got 'noth"
     ):
         parse("changed entropy above")

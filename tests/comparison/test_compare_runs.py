@@ -59,7 +59,8 @@ def test_an_epoch_of_one_run_never_stands_beside_a_step_of_another(more):
     runs = {"a": run(20, 0), "b": run(20, 1)}
     runs["b"].attrs["clock"] = "training epoch"
     with pytest.raises(
-        ArgumentError, match="training step in 'a'; training epoch in 'b'.* one another"
+        ArgumentError,
+        match=r"training step in 'a'; training epoch in 'b'.* one another",
     ):
         og.compare(runs, **more)
     rates = {"a": 1000, "b": 2000}

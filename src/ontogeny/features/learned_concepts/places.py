@@ -9,16 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...characters import is_letter, whole_characters
 from ...inputs import Inputs, ShownTexts
 from ...inputs.sampling import TokenSample
-from .letters import (
-    begins_alone,
-    has_digit,
-    has_picture,
-    is_letter,
-    is_punctuation,
-    whole_characters,
-)
+from .letters import begins_alone, has_digit, has_picture, is_punctuation
 
 ATTRIBUTES = {"word": (0,), "after": (-1,), "before": (1,), "soon after": (-1, -2, -3)}
 """Whose word a rule is about: that of the place, the one before it, the one after it, or one of the
