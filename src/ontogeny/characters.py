@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
+from collections.abc import Sequence
 
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 _COMBINING = ("Mn", "Me", "Mc")
@@ -37,8 +38,70 @@ _NAMES = {
     "\N{SOFT HYPHEN}": "soft hyphen",
     "\N{ZERO WIDTH NO-BREAK SPACE}": "byte order mark",
 }
+BYTE = re.compile(r"<0x([89A-F][0-9A-F])>")
+"""How a byte is written that alone is no character."""
+_LONE = re.compile("[\udc80-\udcff]")
 _BRACKET = re.compile(r"^(left|right) (.*parenthesis|.*bracket)$")
 _RUNS_NAMED = 3
+
+
+def is_letter(character: str) -> bool:
+    """Return whether a character is a letter, a digit or a mark on one, as vowels of Hindi are.
+
+    Examples
+    --------
+    >>> [is_letter(c) for c in ("é", "\N{DEVANAGARI VOWEL SIGN AA}", "7", ".", "")]
+    [True, True, True, False, False]
+    """
+    return character.isalnum() or unicodedata.category(character or " ")[0] == "M"
+
+
+def without_bytes(piece: str) -> str:
+    """Return a token without its bytes that are no whole character.
+
+    Examples
+    --------
+    >>> without_bytes(" a<0xC3>"), without_bytes("<0x41>")
+    (' a', '<0x41>')
+    """
+    return BYTE.sub("", piece)
+
+
+def whole_characters(pieces: Sequence[str]) -> tuple[list[str], list[bool]]:
+    """Return pieces with whole characters for bytes, and which lie inside of a character.
+
+    A character of several pieces stands where its first byte does.
+
+    Examples
+    --------
+    >>> whole_characters(["caf", "<0xC3>", "<0xA9>", " a"])
+    (['caf', 'é', '', ' a'], [False, False, True, False])
+    >>> whole_characters(["<0xA9>", "<0xC3>"])
+    (['<0xA9>', '<0xC3>'], [False, False])
+    """
+    if not any(map(BYTE.search, pieces)):
+        return list(pieces), [False] * len(pieces)
+    raw = [
+        BYTE.sub(lambda byte: chr(0xDC00 + int(byte[1], 16)), piece).encode(
+            "utf-8", "surrogateescape"
+        )
+        for piece in pieces
+    ]
+    # Which piece each byte is of.
+    place = [i for i, part in enumerate(raw) for _ in part]
+    whole = [""] * len(pieces)
+    at = 0
+    for character in b"".join(raw).decode("utf-8", "surrogateescape"):
+        whole[place[at]] += _LONE.sub(_marked, character)
+        at += len(character.encode("utf-8", "surrogateescape"))
+    inside = [
+        bool(piece) and not text for piece, text in zip(pieces, whole, strict=True)
+    ]
+    return whole, inside
+
+
+def _marked(byte: re.Match[str]) -> str:
+    return f"<0x{ord(byte[0]) - 0xDC00:02X}>"
 
 
 def escaped(character: str) -> str:

@@ -281,3 +281,20 @@ def test_a_begin_that_stands_twice_is_said():
         "8 texts begin with the same special toke"
     ]
     assert Inputs.from_tokens([[5, 5, 6]] * 20).warnings == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "corpus", "unit", "spelled"),
+    [
+        (["جلست القطة"], ["the cat"], "token", True),  # two bytes a letter
+        (["naïve"], ["the cat"], "token", True),
+        (["naive"], ["the cat"], "character", True),
+        (["नमस्ते दुनिया"], ["नमस्ते दुनिया"] * 9, "token", False),  # its vowels are marks
+    ],
+)
+def test_bytes_are_no_characters_and_pieces_between_marks_no_words(
+    texts, corpus, unit, spelled
+):
+    size = 400 if len(corpus) > 1 else 261
+    inputs = Inputs.from_texts(texts, train_tokenizer(corpus, vocab_size=size))
+    assert (inputs.token_unit, inputs.is_spelled) == (unit, spelled)

@@ -19,6 +19,7 @@ from ontogeny.report.page.html import render_page
 from ontogeny.report.texts.beyond_bigrams import read_beyond_bigrams
 from ontogeny.report.texts.dated import LEVEL, _controls_words, _surpasses, read_dated
 from ontogeny.report.texts.dates import chosen, dates
+from ontogeny.report.texts.example import text_of
 from ontogeny.words.content import read_content
 
 STEPS = np.array([1, 2, 4, 8, 16])
@@ -57,6 +58,20 @@ def test_texts_with_most_words_are_chosen_and_not_those_with_most_signs():
     predicted[3] = False  # nothing of it is predicted
     assert chosen(pieces, ids, predicted).tolist() == [1, 2]
     assert chosen(Pieces({}), ids, predicted).tolist() == [0, 1]
+
+
+def test_bytes_without_a_character_are_no_words_and_do_not_turn_a_text():
+    pieces = Pieces({0: "<0xD7>", 1: " the", 2: "<0x9F>", 3: "<0xA9>", 4: "ש"})
+    ids = np.array([[0, 0, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0], [0, 3, 0, 3]])
+    predicted = ids >= 0
+    assert chosen(pieces, ids, predicted).tolist() == [1, 2]
+    for tokens, direction in (
+        ([0, 3, 0, 3], "rtl"),
+        ([4, 0, 2, 2], "rtl"),
+        ([1, 0], "ltr"),
+    ):
+        row = np.array(tokens)
+        assert text_of(pieces, row, row >= 0, "").direction == direction
 
 
 def dated(data):

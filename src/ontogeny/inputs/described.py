@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..characters import is_letter
 from ..errors import ArgumentError
 from ..markup import html_block, html_table
 from .sampled import Sampled
@@ -232,7 +233,8 @@ class Described(Sampled):
     def token_unit(self) -> str:
         """What a token is: a character or a word, or a token where it may be neither.
 
-        The first 20 texts tell. A token that goes on in the middle of a word is no word.
+        The first 20 texts tell. A token that goes on in the middle of a word is no word, and one of
+        several that share a character, as its bytes do, is no character.
 
         Examples
         --------
@@ -240,20 +242,35 @@ class Described(Sampled):
         >>> Inputs.from_tokens([[5, 6, 7]]).token_unit
         'token'
         """
+        several, shared, inside = self._forms_of_tokens
+        if self.is_spelled:
+            return "token" if shared else "character"
+        return "token" if several is None or inside else "word"
+
+    @property
+    def is_spelled(self) -> bool:
+        """Whether no token has more than one character; several may be the bytes of one."""
+        return self._forms_of_tokens[0] is False
+
+    @property
+    def _forms_of_tokens(self) -> tuple[bool | None, bool, bool]:
+        """Whether a token has several characters, is a part of one, or begins inside of a word."""
         if self.spans is None or self.texts is None:
-            return "token"
+            return None, False, False
         rows = zip(self.texts[:FEWEST], self.spans, self.ordinary, strict=False)
         several = False
+        shared = False
         inside = False
         for text, spans, ordinary in rows:
+            last = 0
             for start, stop in spans[ordinary].tolist():
                 token = text[start:stop]
                 before = text[max(start - 1, 0) : start]
                 several |= len(token) > 1
-                inside |= before.isalnum() and token[:1].isalnum()
-        if not several:
-            return "character"
-        return "token" if inside else "word"
+                shared |= start < min(last, stop)
+                inside |= is_letter(before) and is_letter(token[:1])
+                last = stop
+        return several, shared, inside
 
     def word(self, text: int, position: int) -> str | None:
         """Return the characters of the token at `position` of `text`, as they stand in the text.

@@ -247,7 +247,7 @@ def pieces_of_texts(inputs: Inputs) -> list[str]:
     if inputs.spans is None or inputs.texts is None:
         return pieces
     forms: dict[int, Counter[str]] = {}
-    has_spaces = inputs.token_unit == "character"  # which are tokens themselves
+    has_spaces = inputs.is_spelled  # which are tokens themselves
     for text, column in np.argwhere(_first_places(inputs.ids, _alone(inputs))).tolist():
         start, stop = inputs.spans[text, column].tolist()
         whole = inputs.texts[text]

@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...characters import is_letter, whole_characters
 from ...inputs import Inputs, ShownTexts
 from ...inputs.sampling import TokenSample
+from .letters import begins_alone, has_digit, has_picture, is_punctuation
 
 ATTRIBUTES = {"word": (0,), "after": (-1,), "before": (1,), "soon after": (-1, -2, -3)}
 """Whose word a rule is about: that of the place, the one before it, the one after it, or one of the
@@ -34,20 +36,19 @@ CLASSES = {
     "demonstrative": "this that these those",
     "quantity": "all some any many much few little more most several both each every one two three "
     "four five six seven eight nine ten first second third half",
-    "sentence end": ". ! ? .\" !\" ?\" .' !' ?'",
-    "comma or colon": ", ; : ,\" ,'",
-    "quotation mark": "\" “ ” ' ‘ ’ `` ''",
-    "bracket": "( ) [ ] { }",
+    "sentence end": ". ! ? .\" !\" ?\" .' !' ?' 。 ！ ？ । ؟",
+    "comma or colon": ", ; : ,\" ,' 、 ， ； ： ، ؛",
+    "quotation mark": "\" “ ” ' ‘ ’ `` '' „ « » 「 」",
+    "bracket": "( ) [ ] { } （ ）",
 }
 SUFFIXES = "ing ed ly er est tion ness ful less ment ity ous able al en s 's"
 # What follows an apostrophe within a word: the names of rules keep both together.
 CLITICS = {"s", "t", "d", "m", "ll", "re", "ve"}
-QUOTES = ('"', "“", "”")
-# Scripts from here on write no spaces between words.
-UNSPACED = "\N{CJK RADICAL REPEAT}"
-_ENDS = re.compile(r"[.!?]")
-_OPENED = re.compile(r"[(\[{]")
-_CLOSED = re.compile(r"[)\]}]")
+# Both of a pair, whichever opens: „one“, “one”, «one», »one«.
+QUOTES = ('"', "“", "”", "„", "«", "»", "「", "」")
+_ENDS = re.compile(r"[.!?。！？।؟]")
+_OPENED = re.compile(r"[(\[{（]")
+_CLOSED = re.compile(r"[)\]}）]")
 
 
 class Rule(NamedTuple):
@@ -184,10 +185,8 @@ class Places:
         pieces = [
             "" if s else self._piece(i) for i, s in zip(ids, special, strict=True)
         ]
-        starts = [
-            i == 0 or not self._spaced or _begins(pieces[i - 1], piece)
-            for i, piece in enumerate(pieces)
-        ]
+        pieces, inside = whole_characters(pieces)
+        starts = _starts(pieces, inside, self._spaced)
         order = (np.cumsum(starts) - 1).tolist()
         joined = [""] * (order[-1] + 1)
         for i, piece in zip(order, pieces, strict=True):
@@ -243,13 +242,24 @@ def _rests(pieces: list[str], order: list[int]) -> list[str]:
     return rests
 
 
+def _starts(pieces: list[str], inside: list[bool], spaced: bool) -> list[bool]:
+    """Return which pieces begin a word; none does `inside` of a character."""
+    starts = []
+    before = ""
+    for piece, is_inside in zip(pieces, inside, strict=True):
+        starts.append(not is_inside and (not spaced or _begins(before, piece)))
+        if not is_inside:
+            before = piece
+    return starts
+
+
 def _begins(before: str, piece: str) -> bool:
     """Return whether a piece begins a word after another one."""
     if not before or not piece or piece[0].isspace() or before[-1].isspace():
         return True
-    if piece[0] >= UNSPACED:
+    if begins_alone(piece[0]):
         return True
-    return before[-1].isalnum() != piece[0].isalnum()
+    return is_letter(before[-1]) != is_letter(piece[0])
 
 
 FLAGS = (
@@ -268,8 +278,9 @@ FLAGS = (
 FORMS: dict[str, Callable[[str], bool]] = {
     "with a capital": lambda word: word[:1].isupper(),
     "in capitals": lambda word: len(word) > 1 and word.isupper(),
-    "with a digit": lambda word: any(map(str.isdigit, word)),
-    "of punctuation": lambda word: bool(word) and not any(map(str.isalnum, word)),
+    "with a digit": has_digit,
+    "of punctuation": is_punctuation,
+    "with a picture": has_picture,
 }
 
 
@@ -299,7 +310,7 @@ def _of_words(words: list[str]) -> Iterator[tuple[bool, bool, bool, bool]]:
     begins = True
     last_known = False
     for i, word in enumerate(words):
-        is_word = any(map(str.isalnum, word))
+        is_word = any(map(is_letter, word))
         known = is_word and word in seen
         yield (
             begins and is_word,

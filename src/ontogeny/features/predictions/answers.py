@@ -162,7 +162,7 @@ class Predictions(OfPredictions):
         pieces = run.pieces(texts)
         masked = reading[asked].masked
         # One letter is no answer: words are spelled out, which a masked model does not do.
-        is_spelled = not masked and inputs.token_unit == "character"
+        is_spelled = not masked and inputs.is_spelled
         words = Words.of(inputs) if is_spelled else None
         if words is not None and not words.position.any():
             words = None  # none that something stands before

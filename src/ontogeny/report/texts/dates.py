@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ...characters import without_bytes
 from ..concepts.tokens import Pieces
 
 TEXTS = 2
@@ -54,8 +55,15 @@ def dates(
 def chosen(
     pieces: Pieces, ids: np.ndarray, predicted: np.ndarray, count: int = TEXTS
 ) -> np.ndarray:
-    """Return the rows of the `count` texts with most predicted tokens that hold letters, in order."""
-    words = [i for i, piece in pieces.by_id.items() if any(map(str.isalpha, piece))]
+    """Return the rows of the `count` texts with most predicted tokens that hold letters, in order.
+
+    Bytes that are no whole character are no letters.
+    """
+    words = [
+        i
+        for i, piece in pieces.by_id.items()
+        if any(map(str.isalpha, without_bytes(piece)))
+    ]
     counts = np.asarray(np.isin(ids, words) & predicted).sum(axis=1)
     some = np.asarray(predicted.any(axis=1))
     best = np.argsort(-np.where(some, counts, -1), kind="stable")[:count]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...characters import in_words, shown, within
+from ...characters import in_words, shown, whole_characters, within, without_bytes
 from ...words.captions import CAPTIONS
 from ...words.content import Content
 from ...words.formats import plain_text, plural
@@ -147,9 +147,8 @@ def text_of(pieces: Pieces, ids: np.ndarray, is_finite: np.ndarray, name: str) -
         Token(plain_text(within(piece)) or "∅", _words(piece), bool(asked))
         for piece, asked in zip(raw, ordinary, strict=True)
     )
-    letters = "".join(
-        piece for piece, asked in zip(raw, ordinary, strict=True) if asked
-    )
+    known = [piece for piece, asked in zip(raw, ordinary, strict=True) if asked]
+    letters = without_bytes("".join(whole_characters(known)[0]))
     kinds = [unicodedata.bidirectional(letter) for letter in letters]
     from_the_right = sum(kind in ("R", "AL") for kind in kinds)
     return Text(name, "rtl" if from_the_right > kinds.count("L") else "ltr", tokens)
