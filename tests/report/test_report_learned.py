@@ -76,12 +76,10 @@ def test_names_that_no_control_reaches_stand_first(concepts):
 
 def test_counts_stand_beside_those_of_controls_in_one_line(content, concepts):
     line = appeared(content, concepts)
-    assert line.lead == (
-        "3 of 5 concepts beyond the token were born (controls 0 of 2–4), 2 with a name that no "
-        "control reaches."
-    )
+    assert line.lead == ("2 named concepts were born that no control reaches.")
     assert line.text.startswith(
-        "3 have a name (controls 0–2); an untrained model has 2. Such as: word modal; after “the”"
+        "In all, 3 of 5 concepts beyond the token were born (controls 0 of 2–4); 3 have a name "
+        "(controls 0–2); an untrained model has 2. Such as: word modal; after “the”"
     )
     assert "No birth has a name" not in line.text
 
@@ -205,8 +203,9 @@ def test_a_layer_that_failed_leaves_the_page():
 def test_births_are_counted_that_the_steps_of_controls_can_show(content, concepts):
     # Controls are read at steps 0, 8 and 64; a birth lies between 2 and 8.
     assert concepts.born_seen == 3
-    words = [each.words for each in numbers_of(content, None, concepts)]
-    assert "concepts born (controls 0); 2 with names beyond controls" in words
+    said = {each.words: each.value for each in numbers_of(content, None, concepts)}
+    words = "concepts born with a name beyond controls; 3 born in all (controls 0)"
+    assert said[words] == "2"
 
 
 def test_no_control_run_is_said_only_where_none_was_read():
@@ -329,8 +328,10 @@ def test_controls_that_end_trained_judge_nothing():
     named = data.named_phi_control.where(data.run == "turned 0", 1.0)
     about = data.named_about_control.where(data.run == "turned 0", 1.0)
     told = data.assign(named_phi_control=named, named_about_control=about)
-    assert found_words(told)[0].startswith(
-        "3 of 5 concepts beyond the {token} were born (controls 0 of 2), 2 with a name"
+    named, born = found_words(told)[:2]
+    assert named.startswith("2 named concepts were born")
+    assert born.endswith(
+        "3 of 5 concepts beyond the {token} were born (controls 0 of 2)"
     )
     alone = told.assign_coords(run=["line 0", "line 1"])
     assert "control" not in "; ".join(found_words(alone))
@@ -366,7 +367,7 @@ def test_the_heading_leads_to_the_line_that_says_it(monkeypatch):
         screen, "unseen_start", lambda content: "The start is not known."
     )
     told = screen.first_screen(content_of(joint=False))
-    assert told.heading.startswith("3 of 5 concepts beyond the token")
+    assert told.heading.startswith("2 named concepts were born")
     assert told.sentences[0].link == "#verdict" and told.link == "#atlas"
 
 

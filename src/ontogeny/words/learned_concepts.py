@@ -44,7 +44,17 @@ NONE_NAMED = {
 }
 HAS_NAME = {1: "has a name", 2: "have a name"}
 AT_END = {1: "{count} is found at the end", 2: "{count} are found at the end"}
-BEYOND = ", {count} with a name that no control reaches"
+# Of one model: what its learned part adds is no whole of its own.
+IN_WHOLE = {
+    1: "{count} is found in the whole layer",
+    2: "{count} are found in whole layers",
+}
+LEARNED_ALONE = ", the others in the learned part alone"
+NAMED_BIRTHS = {
+    1: "{count} named concept was born that no control reaches",
+    2: "{count} named concepts were born that no control reaches",
+}
+IN_ALL = "in all, "
 UNTRAINED_HAS = "an untrained model has {count}"
 CONTROLS = "controls {counts}"
 UNTRAINED = "untrained {count}"

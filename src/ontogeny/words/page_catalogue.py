@@ -76,7 +76,10 @@ TILES = {
     "born": "concepts born",
     "born, beside": "concepts born (controls {controls})",
     "born, comparable": "concepts born, {seen} comparable (controls {controls})",
-    "named": "; {count} with names beyond controls",
+    "named births": "concepts born with a name beyond controls; {count} born in all "
+    "(controls {controls})",
+    "named births, comparable": "concepts born with a name beyond controls; {count} born in all, "
+    "{seen} comparable (controls {controls})",
     "alone": "; no control run",
     "have names": "concepts with a name",
     "have names, beside": "concepts with a name (controls {controls})",

@@ -12,7 +12,7 @@ from ...words.formats import joined, plural, sentence_start, value_range
 from ...words.learned_concepts import BIRTHS, NO_BIRTH_BEYOND
 from ...words.story import Line
 from ...words.voice import Voice
-from .learned import born_beyond_controls, found_words, is_learned
+from .learned import born_beyond_controls, found_words, is_learned, told_births
 from .lives import Concepts
 from .nodes import asked_for, failure, without_lives
 
@@ -49,7 +49,7 @@ def _beyond_token(data: xr.Dataset, section: str, voice: Voice) -> Line:
     link = "#atlas" if data["again"].notnull().any() else f"#{section}"
     first, *further = map(voice.fill, found_words(data))
     text = f"{sentence_start('; '.join(further))}." if further else ""
-    return Line(f"{first}.", text, link)
+    return Line(f"{first}.", text, link, sure=told_births(data) != 0)
 
 
 def _ruled(concepts: Concepts, unit: str) -> str:

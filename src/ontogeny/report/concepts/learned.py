@@ -104,14 +104,20 @@ def found_words(data: xr.Dataset) -> list[str]:
         beside = controls_words(of_born, totals)
         of_refits = _refits_words(data)
         some = f"{born:,.0f} ({of_refits})" if of_refits else f"{born:,.0f}"
-        parts = [f"{some}{say.OF.format(counts=found)} {verb}{beside}"]
-        if born and born_beyond_controls(data):  # a zero is told behind it
-            parts[0] += say.BEYOND.format(count=f"{born_beyond_controls(data):,}")
+        of_all = say.OF.format(counts=found)
+        parts = [f"{some}{of_all} {verb}{beside}"]
+        # Births that a name tells from those of controls lead; a zero is told behind.
+        if born and (beyond := born_beyond_controls(data)):
+            named_births = _of_count(say.NAMED_BIRTHS, beyond)
+            parts = [
+                named_births.format(count=f"{beyond:,}"),
+                f"{say.IN_ALL}{parts[0]}",
+            ]
         # What was found leads, and no zero; nor births that no name tells from those of controls,
         # such as 29 of a run on words in random order.
         no_names_of_births = told_births(data) == 0 if born else named > 0
         if no_names_of_births:
-            lead = f"{named:,.0f}{say.OF.format(counts=found)} {_of_count(say.HAS_NAME, named)}"
+            lead = f"{named:,.0f}{of_all} {_of_count(say.HAS_NAME, named)}"
             if not named > 0:
                 lead = _of_count(say.NONE_NAMED, every).format(concepts=found)
             parts[0] = f"{lead}{controls_words(of_named)}"
@@ -123,9 +129,12 @@ def found_words(data: xr.Dataset) -> list[str]:
         has = _of_count(say.HAS_NAME, named)
         parts.append(f"{named:,.0f} {has}{controls_words(of_named)}")
     if is_more:
-        at_end = _of_count(say.AT_END, total).format(count=f"{total:,.0f}")
+        has_history = math.isfinite(born)
+        there = _of_count(say.AT_END if has_history else say.IN_WHOLE, total)
+        there = there.format(count=f"{total:,.0f}")
+        others = "" if has_history else say.LEARNED_ALONE
         beside = controls_words(of_total, untrained=untrained)
-        return [*parts, f"{at_end}{beside}"]
+        return [*parts, f"{there}{beside}{others}"]
     if not math.isfinite(born):
         parts[0] += controls_words(of_total)
     if math.isfinite(untrained):

@@ -113,14 +113,17 @@ def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
     # Controls are read at fewer checkpoints, which show fewer births.
     is_fewer = concepts.born_seen < len(concepts.born)
     beside = "born, comparable" if is_fewer else "born, beside"
-    key = beside if controls else "born"
-    words = TILES[key].format(seen=f"{concepts.born_seen:,}", controls=controls)
     beyond = born_beyond_controls(concepts.data)
     if beyond:
-        words += TILES["named"].format(count=f"{beyond:,}")
-    elif beyond is None and is_learned(concepts.data) and not controls:
+        beside = "named births, comparable" if is_fewer else "named births"
+    words = TILES[beside if controls else "born"].format(
+        count=f"{len(concepts.born):,}",
+        seen=f"{concepts.born_seen:,}",
+        controls=controls,
+    )
+    if beyond is None and is_learned(concepts.data) and not controls:
         words += TILES["alone"]
-    yield Figure(f"{len(concepts.born):,}", words, "#atlas")
+    yield Figure(f"{beyond or len(concepts.born):,}", words, "#atlas")
 
 
 def _of_names(concepts: Concepts) -> Iterator[Figure]:
