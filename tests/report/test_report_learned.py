@@ -435,3 +435,16 @@ def test_none_is_best_named_where_none_has_a_name():
     content = read_content(made.tree({"learned-concepts": unnamed}, steps=STEPS))
     words = choice_words(read_concepts(content), 2)
     assert "none has a name" in words and "named" not in words
+
+
+def test_what_cannot_be_read_at_the_end_does_not_grow():
+    # On the page of words in random order a hatched end was said to grow.
+    data = learned_concepts()
+    data["concept_kind"] = data.concept_kind.where(data.concept_kind != "born", "grows")
+    data["concept_born"] = data.concept_born * np.nan
+    lost = data.assign(readability=data.readability.where(data.step < data.step[-1], 0.0))
+    for shown, course in ((data, "grows"), (lost, "comes and goes")):
+        found = read_concepts(read_content(made.tree({"learned-concepts": shown}, steps=STEPS)))
+        growing = [one for one in found.every if one.kind == "grows"]
+        assert growing and {one.life for one in growing} == {course}
+        assert course in marks_words(growing).lower()

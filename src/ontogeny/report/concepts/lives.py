@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from ...words import concepts as say
-from ...words.formats import plural
+from ...words.formats import plural, with_interval
 from ...words.labels import truncate
 from ...words.nodes import Node
 from .arrays import ConceptArrays
@@ -31,7 +31,8 @@ class Concept:
     ``kind`` is empty where lives are not known. ``beyond_controls`` is whether its name is better
     than every name of every control run, and ``sharpness`` how well its best rule or three tokens
     tell of it. ``rule_tells`` is whether some rule tells its places from others, and ``tails`` the
-    excess kurtosis of the code, where it is known.
+    excess kurtosis of the code, where it is known. ``readable_at_end`` is whether it can be read
+    at the last checkpoint, where that is known.
     """
 
     place: tuple[int, int]
@@ -51,6 +52,7 @@ class Concept:
     beyond_controls: bool = False
     rule_tells: bool = False
     tails: float = math.nan
+    readable_at_end: bool = True
 
     @property
     def number(self) -> int:
@@ -64,8 +66,21 @@ class Concept:
 
     @property
     def depth(self) -> str:
-        """The layer as short as it can be: its number where it has one."""
-        return self.short_layer.removeprefix("layer ")
+        """The layer as short as it can be: "L2" where it has a number."""
+        return self.short_layer.replace("layer ", "L")
+
+    @property
+    def course(self) -> str:
+        """What became of a concept without a birth, in a few words."""
+        has_left = self.kind == "grows" and not self.readable_at_end
+        return say.COMES_AND_GOES if has_left else self.kind
+
+    @property
+    def life(self) -> str:
+        """Its birth with its interval, else its course."""
+        if not math.isfinite(self.born):
+            return self.course
+        return with_interval(self.born, self.after, self.before)
 
 
 @dataclass(frozen=True)
@@ -186,8 +201,10 @@ def choice_words(concepts: Concepts, count: int) -> str:
 def marks_words(chosen: Sequence[Concept]) -> str:
     """Say what the marks and words behind life lines are, of those that are drawn."""
     births = say.BIRTH_MARKS if any(math.isfinite(one.born) for one in chosen) else ""
-    grows = say.GROWS if any(one.kind == "grows" for one in chosen) else ""
-    return " ".join(filter(None, [births, grows]))
+    courses = {one.course for one in chosen}
+    grows = say.GROWS if "grows" in courses else ""
+    goes = say.GOES if say.COMES_AND_GOES in courses else ""
+    return " ".join(filter(None, [births, grows, goes]))
 
 
 def best_words(concepts: Concepts, count: int) -> str:

@@ -256,6 +256,7 @@ def _lives(arrays: ConceptArrays, readable: float) -> dict[str, np.ndarray]:
     return {
         "peak": np.where(np.isfinite(peak), peak, np.nan),
         "readable_from": np.where(clear.any(axis=2), first, np.nan),
+        "readable_at_end": clear[:, :, -1],
     }
 
 
@@ -297,4 +298,7 @@ def _concept(
         else False,
         rule_tells=learned.a_rule_tells(arrays, place),
         tails=arrays.number("sharpness", place),
+        readable_at_end=bool(lives["readable_at_end"][place])
+        if "readable_at_end" in lives
+        else True,
     )

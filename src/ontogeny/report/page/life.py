@@ -16,7 +16,7 @@ import numpy as np
 
 from ...words import concepts as say
 from ...words.content import Content
-from ...words.formats import number, plural, sentence_start, step_text, with_interval
+from ...words.formats import number, plural, sentence_start, step_text
 from ...words.labels import truncate
 from ..chart.canvas import GAP, Canvas, ChartLayout, Points, fitted, text_width
 from ..chart.draw import draw_axis, draw_clock, stretches
@@ -260,13 +260,13 @@ def _draw_lines(
     head = say.LIFE_LINES if concepts.has_names else say.LIFE_LINES_UNNAMED
     canvas.text(0, canvas.y + 14, head, "head halo")
     canvas.y += 22
-    words = list(map(_life_words, lines))
+    words = [concept.life for concept in lines]
     if fitted(canvas.layout, words).right > canvas.layout.right:
         words = list(map(_brief, lines))
     for concept, name, said in zip(
         lines, _names(canvas.layout, lines), words, strict=True
     ):
-        spoken = f"{concept.title}, {concept.short_layer}: {_life_words(concept)}"
+        spoken = f"{concept.title}, {concept.short_layer}: {concept.life}"
         address = concept_address(concepts.node.path, concept)
         link = f'href="#{escape(address)}"' if address in cards else ""
         group = content.groups.of(concept.layer)
@@ -287,17 +287,11 @@ def _names(layout: ChartLayout, lines: Sequence[Concept]) -> list[str]:
     return names
 
 
-def _life_words(concept: Concept) -> str:
-    if not math.isfinite(concept.born):
-        return concept.kind
-    return with_interval(concept.born, concept.after, concept.before)
-
-
 def _brief(concept: Concept) -> str:
     """Return what there is room for on a phone; the interval stays in the card."""
     if math.isfinite(concept.born):
         return step_text(concept.born)
-    return concept.kind.removeprefix("from the ")
+    return concept.course.removeprefix("from the ")
 
 
 def _draw_line(

@@ -16,7 +16,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure, SubFigure
 
 from ...words.content import Content
-from ...words.formats import number, with_interval
+from ...words.formats import number
 from ...words.labels import truncate
 from ...words.landmarks import control_curve
 from ...words.sections import studied
@@ -219,7 +219,7 @@ def _draw_lines(axes: Axes, concepts: Concepts, scale: StepScale) -> None:
             axes.plot([low, high], [y, y], color=_INK, linewidth=0.9)
             axes.plot(at, y, "o", color=_INK, markersize=2.6)
         axes.annotate(
-            _birth(concept),
+            concept.life,
             (1, y),
             xycoords=("axes fraction", "data"),
             xytext=(4, 0),
@@ -232,12 +232,6 @@ def _draw_lines(axes: Axes, concepts: Concepts, scale: StepScale) -> None:
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.spines[:].set_visible(False)
-
-
-def _birth(concept: Concept) -> str:
-    if math.isfinite(concept.born):
-        return with_interval(concept.born, concept.after, concept.before)
-    return concept.kind
 
 
 def _draw_cells(
