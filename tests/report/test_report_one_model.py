@@ -67,7 +67,7 @@ def test_the_loss_stands_among_what_guesses_cost(loss):
     apart = np.diff(places) / np.diff([values[name] for name in kept])
     assert apart == pytest.approx(apart[0], abs=0.3) and apart[0] > 0
     assert kinds == ["dot" if name == "this model" else "open-dot" for name in kept]
-    assert loss_picture(of_model(loss)).count(">→ 10.0<") == 2
+    assert loss_picture(of_model(loss)).count(">→ 10.00<") == 2
 
 
 def test_of_characters_nothing_is_called_a_word():
