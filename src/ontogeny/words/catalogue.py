@@ -174,7 +174,8 @@ OF_LABELS: dict[str, dict[Kind, dict[Certainty, str]]] = {
         Kind.PASSES: {
             SURE: "It uses context{since}: averaged over all places, its predictions have a "
             "loss of {beside}.",
-            OPEN: "Use of context is not shown: {reason}.",
+            OPEN: "Use of context is not shown beside its averaged predictions ({beside}): "
+            "{reason}.",
         }
     },
     Reference.OWN_BIGRAMS: {
@@ -309,9 +310,9 @@ REASONS: dict[Reason, str] = {
     Reason.PREFERENCES: "the model only prefers other {word}s",
     Reason.NO_GAIN: "no gain",
     Reason.WORD_COUNTS: "counts of {word}s answer as well",
-    Reason.NOT_REACHED: "the level is not reached",
+    Reason.NOT_REACHED: "the loss is never below",
     Reason.BELOW_SHARE: "95 % is not reached for good",
-    Reason.NOT_HELD: "it does not stay there",
+    Reason.NOT_HELD: "it holds for a time, and not to the end",
     Reason.CONTROLS_SPREAD: "control runs differ too much",
     Reason.NOTHING_SCORED: "nothing was scored",
     Reason.NOT_COMPARABLE: "control runs cannot be compared",
