@@ -32,7 +32,7 @@ def alike():
 
 @pytest.mark.parametrize("width", [1280, 800])
 def test_life_lines_whose_names_are_cut_alike_have_their_numbers(visit, width):
-    page = visit("alike", alike, width=width, height=900)
+    page = visit.once("alike", alike, width=width)
     settled(page)
     names = page.locator("#life a[data-line] text.name").all_text_contents()
     assert len(names) == len(set(names)) == 4
@@ -41,7 +41,7 @@ def test_life_lines_whose_names_are_cut_alike_have_their_numbers(visit, width):
 
 
 def test_a_card_has_its_sentences_and_its_direction(visit):
-    page = visit("alike", alike, width=1280, height=900)
+    page = visit.once("alike", alike, width=1280)
     card = page.locator("#cards .card[data-concept]").first
     said = card.locator("p.spark-value").all_text_contents()
     assert any("AUC 0.80, 0.70–0.90" in text for text in said)
@@ -231,8 +231,13 @@ def test_a_life_line_leads_to_its_card_by_keyboard(visit):
     assert "linked" in page.locator(f'[id="{wanted}"]').get_attribute("class")
 
 
-def test_tokens_that_hold_markup_are_shown_as_text(visit):
-    page = visit("hostile", lambda: made.learned(hostile=True))
+@pytest.fixture
+def hostile(visit):
+    return visit.once("hostile", lambda: made.learned(hostile=True))
+
+
+def test_tokens_that_hold_markup_are_shown_as_text(hostile):
+    page = hostile
     texts = page.locator("#atlas bdi").all_text_contents()
     assert any("<script>alert(1)</script>" in text for text in texts)
     assert page.locator("#atlas script, #atlas img, #life script").count() == 0
@@ -244,7 +249,8 @@ def choose_all(page):
 
 
 def test_the_first_screen_fits_one_screen(visit):
-    page = visit("learned", made.learned, width=1440, height=900)
+    page = visit.once("learned", made.learned, width=1440)
+    page.evaluate("scrollTo(0, 0)")
     settled(page)
     shown = ["#first-heading", ".three", "#life svg", ".life figcaption", ".numbers"]
     bottom = "(at) => document.querySelector(at).getBoundingClientRect().bottom"
@@ -259,9 +265,16 @@ def test_the_first_screen_fits_one_screen(visit):
     assert all(right < left for right, left in names)
 
 
-def test_every_concept_has_a_row_where_all_are_asked_for(visit):
-    page = visit("learned", made.learned)
+@pytest.fixture
+def rows(visit):
+    """A page with a row for each concept."""
+    page = visit.once("learned", made.learned)
     choose_all(page)
+    return page
+
+
+def test_every_concept_has_a_row_where_all_are_asked_for(rows):
+    page = rows
     pressed = [
         b.get_attribute("aria-pressed")
         for b in page.locator(".life-choice button").all()
@@ -285,9 +298,8 @@ def test_every_concept_has_a_row_where_all_are_asked_for(visit):
     assert page.locator("#life a[data-line]").count() == 10
 
 
-def test_rows_of_a_layer_stand_by_birth(visit):
-    page = visit("learned", made.learned)
-    choose_all(page)
+def test_rows_of_a_layer_stand_by_birth(rows):
+    page = rows
     page.focus("#life .row-link")
     page.keyboard.press("Home")
     data = made.joint_concepts()
@@ -318,14 +330,11 @@ def test_a_row_tells_itself_and_leads_to_its_card(visit):
     assert "linked" in page.locator(f'[id="{wanted}"]').get_attribute("class")
 
 
-def test_rows_say_the_mean_of_their_layer_and_of_the_controls(visit):
-    page = visit("learned", made.learned)
-    choose_all(page)
-    labels = [
-        g.get_attribute("aria-label") for g in page.locator("#life .layer-mean").all()
-    ]
+def test_rows_say_the_mean_of_their_layer_and_of_the_controls(rows):
+    means = rows.locator("#life .layer-mean")
+    labels = [mean.get_attribute("aria-label") for mean in means.all()]
     assert len(labels) == 2 and all("control runs" in label for label in labels)
-    assert page.locator("#life .layer-mean .control").count() == 2
+    assert rows.locator("#life .layer-mean .control").count() == 2
 
 
 def many():
@@ -390,11 +399,22 @@ def test_cards_on_paper_have_contexts_of_three_steps(visit):
     assert page.locator("#cards .contexts").first.is_visible()
 
 
-@pytest.mark.parametrize("width", [320, 390, 768, 1440])
-@pytest.mark.parametrize("kind", ["learned", "hostile"])
-def test_nothing_reaches_out_of_the_page(visit, width, kind):
-    make = made.learned if kind == "learned" else lambda: made.learned(hostile=True)
-    page = visit(kind, make, width=width)
+WIDTHS = (320, 390, 768, 1440)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_reaches_out_of_a_page_that_opens(visit, width):
+    assert_nothing_reaches_out(visit.once("learned", made.learned, width=width))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_reaches_out_of_a_page_that_becomes_wider_or_narrower(hostile, width):
+    hostile.set_viewport_size({"width": width, "height": 900})
+    assert_nothing_reaches_out(hostile)
+
+
+def assert_nothing_reaches_out(page):
+    settled(page)
     page.evaluate("document.getElementById('atlas').scrollIntoView()")
     settled(page)
     over = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -409,7 +429,7 @@ def test_nothing_reaches_out_of_the_page(visit, width, kind):
 
 
 def test_pictures_have_names_and_targets_are_large_enough(visit):
-    page = visit("learned", made.learned)
+    page = visit.once("learned", made.learned, width=1440)
     nameless = page.evaluate(
         """() => [...document.querySelectorAll(":is(#first, #atlas) :is(svg, [role=img])")]
           .filter((e) => !e.getAttribute("aria-label")).map((e) => e.outerHTML.slice(0, 80))"""
@@ -427,12 +447,13 @@ def test_pictures_have_names_and_targets_are_large_enough(visit):
 
 def test_no_two_labels_of_the_picture_overlap(visit):
     for width in (320, 390, 1440):
-        page = visit("learned", made.learned, width=width)
+        page = visit.once("learned", made.learned, width=width)
         settled(page)
         assert overlaps(page) == [], width
         choose_all(page)
         settled(page)
         assert overlaps(page) == [], (width, "all")
+        page.press(".life-choice button >> nth=0", "Enter")
 
 
 def overlaps(page):
@@ -477,20 +498,20 @@ def test_labels_of_lines_stand_in_the_picture_and_on_no_line(visit):
         assert "character frequencies" in page.text_content("#life")
 
 
-@pytest.mark.parametrize(
-    ("width", "height"), [(320, 640), (320, 256), (390, 844), (1024, 768)]
-)
-def test_a_long_step_is_never_cut_in_the_bar(visit, width, height):
-    page = visit("learned", made.learned, width=width, height=height)
-    cut = page.evaluate(
-        """() => {
-          const number = document.getElementById("now-step");
-          number.textContent = "143,000";
-          const [ink, room] = [number, number.closest(".now-text")];
-          return ink.getBoundingClientRect().right - room.getBoundingClientRect().right;
-        }"""
-    )
-    assert cut <= 0.5
+def test_a_long_step_is_never_cut_in_the_bar(visit):
+    page = visit("learned", made.learned, width=320, height=640)
+    page.evaluate("document.getElementById('now-step').textContent = '143,000'")
+    for width, height in ((320, 640), (320, 256), (390, 844), (1024, 768)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.evaluate(FRAMES)
+        cut = page.evaluate(
+            """() => {
+              const number = document.getElementById("now-step");
+              const [ink, room] = [number, number.closest(".now-text")];
+              return ink.getBoundingClientRect().right - room.getBoundingClientRect().right;
+            }"""
+        )
+        assert cut <= 0.5, (width, height)
 
 
 def test_one_checkpoint_has_a_picture_without_steps_and_no_slider(visit):

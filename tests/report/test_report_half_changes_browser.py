@@ -20,12 +20,16 @@ CHART = "svg.chart-wide"
 
 @pytest.fixture
 def page(visit):
-    return visit("controlled", examples.controlled_tree, width=1440)
+    """The page with cells on a logarithmic axis, whatever another test has chosen."""
+    page = visit.once("controlled", examples.controlled_tree, width=1440)
+    page.press("#chart-view [data-view=cells]", "Enter")
+    page.press("#scale [data-scale=log]", "Enter")
+    return page
 
 
 @pytest.fixture
 def runs(visit):
-    return visit("runs", lambda: og.compare(seeds(3, controls=True)), width=1440)
+    return visit.once("runs", lambda: og.compare(seeds(3, controls=True)), width=1440)
 
 
 def shown(page, selector):
@@ -80,7 +84,8 @@ def test_the_hairline_and_the_dots_follow_the_step_axis_of_the_slider(page):
     assert shown(page, ".on-linear .dot") and not shown(page, ".on-log .dot")
 
 
-def test_keys_go_from_row_to_row_and_tell_every_half_change_step(page):
+def test_keys_go_from_row_to_row_and_tell_every_half_change_step(visit):
+    page = visit("controlled", examples.controlled_tree, width=1440)
     page.press("#chart-view [data-view=intervals]", "Enter")
     stops = f"[...document.querySelectorAll('{CHART} a')].filter((a) => a.tabIndex === 0).length"
     page.focus(f"{CHART} a[tabindex='0']")
@@ -176,7 +181,8 @@ def test_nothing_overflows_on_a_phone(visit):
         assert outside == 0
 
 
-def test_rows_stand_by_depth_where_that_is_chosen(visit, page):
+def test_rows_stand_by_depth_where_that_is_chosen(visit):
+    page = visit("controlled", examples.controlled_tree, width=1440)
     read = f"""() => [...document.querySelectorAll("{CHART} .row")].map((row) =>
       [+row.dataset.row, row.querySelector(".hit").getBoundingClientRect().top])"""
     by_time = page.evaluate(read)
