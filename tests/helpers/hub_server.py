@@ -121,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
         line = f"{method} {path}"
         if self.stand_in.hold is not None and self.stand_in.hold in line:
             self.stand_in.entered.set()
-            self.stand_in.resume.wait(120)
+            self.stand_in.resume.wait(600)
         fault = self.stand_in.fault(line)
         if isinstance(fault, int):
             self.stand_in.note("refused", line)

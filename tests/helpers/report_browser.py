@@ -72,16 +72,26 @@ class Visits:
 
     def __init__(self, browser, folder):
         self.browser, self.folder = browser, folder
-        self.written, self.opened = {}, []
+        self.written, self.opened, self.shared = {}, [], {}
 
     def __call__(self, name, make, **options):
-        if name not in self.written:
-            self.written[name] = report.write(make(), self.folder / f"{name}.html")
-        self.opened.append(Watched(self.browser, self.written[name], **options))
+        self.opened.append(self._open(name, make, options))
         return self.opened[-1].page
 
+    def once(self, name, make, **options):
+        """Open a page for all tests of a module that leave it, or begin by setting it, as it opens."""
+        key = (name, *sorted(options.items()))
+        if key not in self.shared:
+            self.shared[key] = self._open(name, make, options)
+        return self.shared[key].page
+
+    def _open(self, name, make, options):
+        if name not in self.written:
+            self.written[name] = report.write(make(), self.folder / f"{name}.html")
+        return Watched(self.browser, self.written[name], **options)
+
     def check(self):
-        for watched in self.opened:
+        for watched in (*self.opened, *self.shared.values()):
             watched.check()
 
     def close(self, first=0):

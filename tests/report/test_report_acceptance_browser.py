@@ -32,9 +32,18 @@ def apart(page):
     )
 
 
+@pytest.fixture
+def large(visit):
+    """The page of a large run, as wide and with the axis with which it opens."""
+    page = visit.once("large", PAGES["large"], width=1440)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.press("#scale button[data-scale=log]", "Enter")
+    return page
+
+
 @pytest.mark.parametrize("width", [1440, 1000, 390])
 def test_slider_and_chart_have_every_step_at_the_same_place(visit, width):
-    page = visit("large", PAGES["large"], width=width)
+    page = visit.once("large", PAGES["large"], width=width)
     page.focus("#slider")
     for scale in ("log", "linear"):
         page.press(f"#scale button[data-scale={scale}]", "Enter")
@@ -44,8 +53,8 @@ def test_slider_and_chart_have_every_step_at_the_same_place(visit, width):
             assert apart(page) < 1, (scale, key)
 
 
-def test_no_number_of_a_long_run_lies_on_the_cells(visit):
-    page = visit("large", PAGES["large"])
+def test_no_number_of_a_long_run_lies_on_the_cells(large):
+    page = large
     for width in (1440, 390):
         page.set_viewport_size({"width": width, "height": 900})
         right, lefts, words = page.evaluate(
@@ -62,10 +71,11 @@ def test_no_number_of_a_long_run_lies_on_the_cells(visit):
         assert max(map(len, words)) >= (13 if width > 620 else 5)
 
 
-def test_chart_moves_with_the_kind_of_axis(visit):
-    page = visit("large", PAGES["large"])
+def test_chart_moves_with_the_kind_of_axis(large):
+    page = large
     place = "document.querySelector('svg.chart-wide .now').getAttribute('x1')"
     page.focus("#slider")
+    page.keyboard.press("End")
     page.keyboard.press("PageDown")
     before = page.evaluate(place)
     page.press("#scale button[data-scale=linear]", "Enter")
@@ -96,9 +106,9 @@ STOPS = """[...document.querySelectorAll("a[href],button,input,select,summary,[t
   .filter((e) => e.tabIndex >= 0 && e.getBoundingClientRect().width).length"""
 
 
-def test_the_table_of_all_rows_is_one_stop_whose_rows_the_arrow_keys_reach(visit):
+def test_the_table_of_all_rows_is_one_stop_whose_rows_the_arrow_keys_reach(large):
     """135 rows of a model with 30 layers were 135 stops of the tab key."""
-    page = visit("large", PAGES["large"])
+    page = large
     page.press(".table-fold summary", "Enter")
     links = ".table-fold tbody a"
     stops = f"[...document.querySelectorAll('{links}')].filter((a) => a.tabIndex === 0).length"
@@ -233,7 +243,7 @@ def whole_tree():
 def test_the_first_printed_page_holds_the_first_screen_the_verdict_and_the_chart(
     visit, paper
 ):
-    page = visit("small", whole_tree, width=1440)
+    page = visit.once("small", whole_tree, width=1440)
     later = "main > section:not(#verdict, #chart), .table-fold, footer { display: none !important; }"
     page.add_style_tag(content=later)
     assert pages(page, paper) == 1

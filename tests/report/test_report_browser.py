@@ -404,7 +404,7 @@ def test_no_development_is_said_plainly(visit):
 
 
 def test_a_run_with_controls_says_and_shows_what_they_did(visit):
-    page = visit("controlled", examples.controlled_tree)
+    page = visit.once("controlled", examples.controlled_tree)
     assert page.inner_text("#first-heading").startswith(
         "Loss on held-out text improved by learning"
     )
@@ -457,7 +457,7 @@ def test_overshoot_is_said_with_its_direction(visit):
 
 
 def test_files_of_the_page_hold_the_same_rows_as_those_of_the_command(visit, tmp_path):
-    page = visit("controlled", examples.controlled_tree)
+    page = visit.once("controlled", examples.controlled_tree)
     with page.expect_download() as waited:
         page.press("[data-chart] button[data-action=csv]", "Enter")
     lines = list(csv.reader(io.StringIO(Path(waited.value.path()).read_text())))

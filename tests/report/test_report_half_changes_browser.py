@@ -19,12 +19,16 @@ CHART = "svg.chart-wide"
 
 @pytest.fixture
 def page(visit):
-    return visit("controlled", examples.controlled_tree, width=1440)
+    """The page with cells on a logarithmic axis, whatever another test has chosen."""
+    page = visit.once("controlled", examples.controlled_tree, width=1440)
+    page.press("#chart-view [data-view=cells]", "Enter")
+    page.press("#scale [data-scale=log]", "Enter")
+    return page
 
 
 @pytest.fixture
 def runs(visit):
-    return visit("runs", lambda: og.compare(seeds(3, controls=True)), width=1440)
+    return visit.once("runs", lambda: og.compare(seeds(3, controls=True)), width=1440)
 
 
 def shown(page, selector):
@@ -79,7 +83,8 @@ def test_the_hairline_and_the_dots_follow_the_step_axis_of_the_slider(page):
     assert shown(page, ".on-linear .dot") and not shown(page, ".on-log .dot")
 
 
-def test_keys_go_from_row_to_row_and_tell_every_half_change_step(page):
+def test_keys_go_from_row_to_row_and_tell_every_half_change_step(visit):
+    page = visit("controlled", examples.controlled_tree, width=1440)
     page.press("#chart-view [data-view=intervals]", "Enter")
     stops = f"[...document.querySelectorAll('{CHART} a')].filter((a) => a.tabIndex === 0).length"
     page.focus(f"{CHART} a[tabindex='0']")
@@ -173,3 +178,35 @@ def test_nothing_overflows_on_a_phone(visit):
             }"""
         )
         assert outside == 0
+<<<<<<< HEAD
+=======
+
+
+def test_rows_stand_by_depth_where_that_is_chosen(visit):
+    page = visit("controlled", examples.controlled_tree, width=1440)
+    read = f"""() => [...document.querySelectorAll("{CHART} .row")].map((row) =>
+      [+row.dataset.row, row.querySelector(".hit").getBoundingClientRect().top])"""
+    by_time = page.evaluate(read)
+    page.focus("#chart-order button:last-child")
+    page.keyboard.press("Enter")
+    by_depth = page.evaluate(read)
+    places = [top - by_depth[0][1] for _, top in by_depth]
+    assert places == pytest.approx([top - by_time[0][1] for _, top in by_time], abs=0.5)
+    groups = np.split(
+        [row for row, _ in by_depth], np.flatnonzero(np.diff(places) > 25) + 1
+    )
+    assert len(groups) > 1 and all(sorted(group) == list(group) for group in groups)
+    assert [row for row, _ in by_depth] != [row for row, _ in by_time]
+    page.focus(f"{CHART} a[tabindex='0']")
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowDown")
+    assert focused(page) == str(by_depth[1][0])
+    page.wait_for_url(lambda url: "rows=1" in url)
+    again = visit(
+        "controlled", examples.controlled_tree, width=1440, fragment="#?rows=1"
+    )
+    assert [row for row, _ in again.evaluate(read)] == [row for row, _ in by_depth]
+    page.focus("#chart-order button:first-child")
+    page.keyboard.press("Enter")
+    assert [row for row, _ in page.evaluate(read)] == [row for row, _ in by_time]
+>>>>>>> 6dfc06b05170485ce5e12f61d084aac13d796f71

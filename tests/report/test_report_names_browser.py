@@ -112,7 +112,7 @@ def table(page, name):
 
 
 def test_names_beside_a_colour_bar_are_whole_and_tell_blocks_apart(visit):
-    page = visit("wide", wide_tree)
+    page = visit.once("wide", wide_tree)
     draw_all(page)
     shown = page.locator(f"{BAR} text").all_text_contents()
     assert (
@@ -128,7 +128,7 @@ def test_names_beside_a_colour_bar_are_whole_and_tell_blocks_apart(visit):
 
 
 def test_matrices_have_the_names_of_the_page_on_hover_over_lines_and_bar(visit):
-    page = visit("wide", wide_tree)
+    page = visit.once("wide", wide_tree)
     draw_all(page)
     hover(page, "rank/rank", 0.9, 0.3)
     words = page.inner_text("#tooltip")
@@ -157,7 +157,7 @@ def test_on_a_phone_small_tables_become_lists_and_large_ones_keep_their_first_co
 
 
 def test_heads_wrap_so_that_a_table_of_many_columns_fits(visit):
-    page = visit("wide", wide_tree)
+    page = visit.once("wide", wide_tree)
     assert table(page, "rank/many")["over"] <= 0
     few = table(page, "rank/few")
     assert few["over"] <= 0 and few["display"] == "table-cell"
@@ -178,7 +178,7 @@ def one_step_tree():
     ("name", "make", "seen"), [("one", one_step_tree, 0), ("wide", wide_tree, 4)]
 )
 def test_a_page_of_a_single_step_has_no_player(visit, name, make, seen):
-    page = visit(name, make)
+    page = visit.once(name, make)
     parts = ("#play", "#slider", "#scale", "#now-step")
     assert sum(page.locator(part).is_visible() for part in parts) == seen
 

@@ -140,10 +140,10 @@ def test_a_held_claim_is_touched(tmp_path, monkeypatch):
     with claimed(tmp_path, "step 8"):
         path = claim_path(tmp_path, "step 8")
         os.utime(path, (0, 0))
-        end = time.monotonic() + 60
+        end = time.monotonic() + 600
         while path.stat().st_mtime == 0 and time.monotonic() < end:
             time.sleep(0.01)
-        assert time.time() - path.stat().st_mtime < 60
+        assert time.time() - path.stat().st_mtime < 600
 
 
 def test_whoever_was_thought_to_have_ended_leaves_the_claim_to_who_has_it_now(tmp_path):

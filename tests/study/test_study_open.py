@@ -143,7 +143,7 @@ def test_runs_that_merge_at_the_same_time_leave_one_whole_result(tmp_path):
     barrier = threading.Barrier(4)
 
     def work(number):
-        barrier.wait(120)
+        barrier.wait(600)
         for i in range(3):
             write_result(tmp_path, _tree(10 * number + i, steps=2 + number))
 

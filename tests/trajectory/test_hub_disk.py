@@ -97,7 +97,7 @@ def test_the_next_revision_downloads_while_one_is_used(hub, tmp_path):
         hub.hold = f"GET /{REPO}/resolve/{commits['step1']}"
         with prefetch.use(0):
             # Step 1 is asked for although step 0 is still in use.
-            assert hub.entered.wait(120)
+            assert hub.entered.wait(600)
             hub.resume.set()
         with prefetch.use(1) as checkpoint:
             assert same(checkpoint.model(), linear(1))
@@ -258,7 +258,7 @@ def test_an_interruption_leaves_no_orphan(hub, tmp_path, error):
             for step in prefetch.steps:
                 with prefetch.use(step):
                     if step == 1:
-                        assert hub.entered.wait(120)
+                        assert hub.entered.wait(600)
                         threading.Timer(0.2, hub.resume.set).start()
                         raise error
 

@@ -51,7 +51,7 @@ def test_a_slot_in_use_is_no_room_and_two_threads_share_a_commit(tmp_path):
 
         thread = threading.Thread(target=read)
         thread.start()
-        thread.join(timeout=60)
+        thread.join(timeout=600)
         assert others == [folder]
 
 

@@ -18,7 +18,7 @@ from .modules import digest_of
 from .source import Source, read_source
 
 _READERS = ("definitions.py", "modules.py", "reach.py")
-_SECONDS = 1.0  # between two writes
+_SECONDS = 5.0  # between two writes, each of which takes up to half a second
 _MOST = 6000  # entries: files, and what was found of classes
 
 

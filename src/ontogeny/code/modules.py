@@ -37,6 +37,7 @@ class Modules:
     def __init__(self, packages: Sequence[str] = ()) -> None:
         self._packages = (*LIBRARY, *packages)
         self._found: dict[tuple[str, int, str], str | None] = {}
+        self._package_of: dict[str, str] = {}
 
     @cached_property
     def roots(self) -> dict[str, str]:
@@ -177,10 +178,11 @@ class Modules:
 
     def package(self, path: str) -> str:
         """Return which package a file is of; empty if of none."""
-        begins = {top: (f"{root}/", f"{root}.") for top, root in self.roots.items()}
-        return next(
-            (top for top, texts in begins.items() if path.startswith(texts)), ""
-        )
+        if path not in self._package_of:
+            roots = self.roots.items()
+            around = (top for top, r in roots if path.startswith((f"{r}/", f"{r}.")))
+            self._package_of[path] = next(around, "")
+        return self._package_of[path]
 
     def live(self, path: str, name: str) -> Any:
         """Return what a module gives under a name that its file does not define.

@@ -251,6 +251,7 @@ def _room_of(modules: Modules) -> Callable[[str], str]:
     Of this library it is the folder, or the feature's; of others the package.
     """
 
+    @cache
     def room(path: str) -> str:
         top, *inner = modules.name(path).split(".")
         if top not in LIBRARY:
