@@ -432,7 +432,7 @@ class Study:
                 _say_audit(root_attributes(result_path(path)), progress)
                 self._announce((), examined, frozen, progress)
                 _say_nothing_to_do(parts, progress)
-                return StudyResult(path)
+                return StudyResult(path, is_whole=True)
             except StoreError:  # of damage that its files' stamps do not show
                 note_finished(path, "")
         for part in parts:

@@ -45,6 +45,8 @@ class StudyResult(Mapping[str, Any]):
     ----------
     source
         The merged result, or the folder of a study whose result is opened when it is first used.
+    is_whole
+        Whether it is known already that nothing is missing, and nothing failed.
 
     Examples
     --------
@@ -54,8 +56,9 @@ class StudyResult(Mapping[str, Any]):
     (['loss'], 4.2)
     """
 
-    def __init__(self, source: xr.DataTree | Path) -> None:
+    def __init__(self, source: xr.DataTree | Path, *, is_whole: bool = False) -> None:
         self._source = source
+        self._is_whole = is_whole
 
     @cached_property
     def tree(self) -> xr.DataTree:
@@ -109,6 +112,11 @@ class StudyResult(Mapping[str, Any]):
     def problems(self) -> Problems:
         """Return a table of what failed: node, steps, layers and the reason."""
         return problems_of(self.tree)
+
+    @property
+    def lost(self) -> list[str]:
+        """Observables of which nothing was computed."""
+        return [] if self._is_whole else self.problems().lost
 
     def claims(self) -> pd.DataFrame:
         """Return all that the study says, a line each, what matters most first.
