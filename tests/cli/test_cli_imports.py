@@ -23,7 +23,7 @@ kind = "loss"
 """
 OF_FITS = ("scipy.stats", "scipy.optimize", "sklearn", "matplotlib")
 OF_MODELS = ("torch", "transformers", "huggingface_hub")
-OF_RESULTS = ("zarr", "ontogeny.words.page_claims", "ontogeny.report.page")
+OF_RESULTS = ("zarr", "ontogeny.report.page")
 OTHER_FEATURES = ("ontogeny.features.concepts.joint", "ontogeny.features.probes.probed")
 
 

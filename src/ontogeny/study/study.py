@@ -216,12 +216,7 @@ class Study:
             ("device", self.device),
         ]
 
-    def over(
-        self,
-        trajectory: Trajectory,
-        observables: Sequence[Observable] | None = None,
-        **options: Any,
-    ) -> Study:
+    def over(self, trajectory: Trajectory, **options: Any) -> Study:
         """Return the same study of other checkpoints, with other options where they are given.
 
         Raises
@@ -251,8 +246,8 @@ class Study:
             "left_out": self._left_out,
             **self._options,
         }
-        observed = self.observables if observables is None else observables
-        return Study(trajectory, self.inputs, observed, **arguments | options)
+        observables = options.pop("observables", self.observables)
+        return Study(trajectory, self.inputs, observables, **arguments | options)
 
     def plan(
         self, folder: str | Path | None = None, *, rereference: bool = False

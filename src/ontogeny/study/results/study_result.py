@@ -18,6 +18,7 @@ from ...problems import Problems
 from ...problems.table import problems_of
 from ...report.choosing import listed
 from ...trees import as_tree
+from ...words.page_claims import claims_of_result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,8 +131,6 @@ class StudyResult(Mapping[str, Any]):
         >>> list(StudyResult(xr.DataTree.from_dict({"loss": loss})).claims()["kind"])
         []
         """
-        from ...words.page_claims import claims_of_result
-
         return claims_frame(claims_of_result(self.tree))
 
     def summary(self) -> ResultSummary:
