@@ -23,6 +23,7 @@ kind = "loss"
 """
 OF_FITS = ("scipy.stats", "scipy.optimize", "sklearn", "matplotlib")
 OF_MODELS = ("torch", "transformers", "huggingface_hub")
+OF_RESULTS = ("zarr", "ontogeny.report.page")
 OTHER_FEATURES = ("ontogeny.features.concepts.joint", "ontogeny.features.probes.probed")
 
 
@@ -76,7 +77,7 @@ def test_with_nothing_to_do_only_the_features_of_the_study_are_loaded(finished):
     command = ("run", finished / "study.toml", "--output", finished / "study")
     modules, said = loaded(*command)
     assert "nothing to do: 3 cells" in said
-    assert not modules.intersection(OF_FITS + OTHER_FEATURES)
+    assert not modules.intersection(OF_FITS + OF_RESULTS + OTHER_FEATURES)
     assert "transformers.modeling_utils" not in modules
 
 

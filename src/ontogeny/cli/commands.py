@@ -300,7 +300,7 @@ def layers(
 
 def _leave(result: Any, strict: bool) -> None:
     """Exit with 3 if an observable has no cell, or if anything is missing where that counts."""
-    if result.problems().lost or (strict and not _whole(result.attrs)):
+    if result.lost or (strict and not _whole(result.attrs)):
         raise typer.Exit(3)
 
 

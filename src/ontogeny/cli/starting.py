@@ -123,7 +123,7 @@ def _finish(
     activity.now("writing the page")
     page = write_page(folder, folder / "report.html")
     typer.echo(f"study file: {study_file}\npage: {page}")
-    return bool(result.problems().lost)
+    return bool(result.lost)
 
 
 def _compare(studies: Mapping[str, Path], page: Path, quiet: bool) -> Path:

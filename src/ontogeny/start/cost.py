@@ -322,11 +322,11 @@ def _one_checkpoint(
     of_step = study.trajectory.select(steps=sorted({step, reference}))
     # An earlier reference is computed first: with noise floors (1: of the first step), as it will.
     noise = int(reference < step) if bare and settings.noise_steps else 5 * (not bare)
-    options = {"reference": reference, "noise": noise, "controls": 0}
+    options: dict[str, Any] = {"reference": reference, "noise": noise, "controls": 0}
     with tempfile.TemporaryDirectory() as place:
         samples = samples_of(study.observables, Path(place)) if sampled else []
-        observables = with_samples(study.observables, samples)
-        timed = study.over(of_step, observables, control_runs=(), **options)
+        options["observables"] = with_samples(study.observables, samples)
+        timed = study.over(of_step, control_runs=(), **options)
         handed = timed.hand_on()
         watch = _watched(timed, f"{study.trajectory.unit} {step}", not bare, probed)
     watch.handed = handed

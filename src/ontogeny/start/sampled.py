@@ -87,10 +87,11 @@ def _sample(observable: Observable, folder: Path) -> Sample | None:
             for i, (path, of) in enumerate(groups.items())
         )
 
-    label = f"{observable.name}-few"
+    of_few: dict[str, Any] = {"label": f"{observable.name}-few", argument: first(FEW)}
+    of_more: dict[str, Any] = {argument: first(MORE)}
     return Sample(
-        replace(observable, label=label, **{argument: first(FEW)}),
-        replace(observable, **{argument: first(MORE)}),
+        replace(observable, **of_few),
+        replace(observable, **of_more),
         (few, more, whole),
     )
 

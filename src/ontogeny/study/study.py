@@ -189,12 +189,7 @@ class Study:
             ("device", self.device),
         ]
 
-    def over(
-        self,
-        trajectory: Trajectory,
-        observables: Sequence[Observable] | None = None,
-        **options: Any,
-    ) -> Study:
+    def over(self, trajectory: Trajectory, **options: Any) -> Study:
         """Return the same study of other checkpoints, with other options where they are given.
 
         Raises
@@ -224,8 +219,8 @@ class Study:
             "left_out": self._left_out,
             **self._options,
         }
-        observed = self.observables if observables is None else observables
-        return Study(trajectory, self.inputs, observed, **arguments | options)
+        observables = options.pop("observables", self.observables)
+        return Study(trajectory, self.inputs, observables, **arguments | options)
 
     def plan(
         self, folder: str | Path | None = None, *, rereference: bool = False
@@ -400,8 +395,13 @@ class Study:
             try:
                 result = merging.opened()
                 self._announce((), examined, frozen, progress)
+<<<<<<< HEAD
                 merging.say_nothing_to_do()
                 return result
+=======
+                _say_nothing_to_do(parts, progress)
+                return StudyResult(path, is_whole=True)
+>>>>>>> 0cac1d6dcb178e676969a51ebb54c7b9ddfe6be7
             except StoreError:  # of damage that its files' stamps do not show
                 note_finished(path, "")
         for part in parts:

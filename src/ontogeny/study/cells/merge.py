@@ -23,6 +23,7 @@ from ...scratch import scratch_array
 from ...store import Cell
 from ...summary import verdicts
 from ...trees import Nodes
+from ...words.page_claims import claims_of
 from ...words.voice import Voice
 from ..folder.layout import summary_path
 from .cache import read_verified
@@ -98,9 +99,6 @@ def merge(
     for name, count in (units or {}).items():
         data[name] = data[name].assign_attrs(units=count)
     quantities = {o.name: o.quantities for o in observables}
-    # It imports what words need, and nothing is merged where nothing is to do.
-    from ...words.page_claims import claims_of
-
     data = verdicts.with_verdicts(data)
     voice = Voice.of(
         attributes.get("clock"), json.loads(attributes.get("inputs", "[]"))

@@ -18,6 +18,7 @@ from ...problems import Problems
 from ...problems.table import problems_of
 from ...report.choosing import listed
 from ...trees import as_tree
+from ...words.page_claims import claims_of_result
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +46,8 @@ class StudyResult(Mapping[str, Any]):
     ----------
     source
         The merged result, or the folder of a study whose result is opened when it is first used.
+    is_whole
+        Whether it is known already that nothing is missing, and nothing failed.
 
     Examples
     --------
@@ -54,8 +57,9 @@ class StudyResult(Mapping[str, Any]):
     (['loss'], 4.2)
     """
 
-    def __init__(self, source: xr.DataTree | Path) -> None:
+    def __init__(self, source: xr.DataTree | Path, *, is_whole: bool = False) -> None:
         self._source = source
+        self._is_whole = is_whole
 
     @cached_property
     def tree(self) -> xr.DataTree:
@@ -110,6 +114,11 @@ class StudyResult(Mapping[str, Any]):
         """Return a table of what failed: node, steps, layers and the reason."""
         return problems_of(self.tree)
 
+    @property
+    def lost(self) -> list[str]:
+        """Observables of which nothing was computed."""
+        return [] if self._is_whole else self.problems().lost
+
     def claims(self) -> pd.DataFrame:
         """Return all that the study says, a line each, what matters most first.
 
@@ -122,8 +131,6 @@ class StudyResult(Mapping[str, Any]):
         >>> list(StudyResult(xr.DataTree.from_dict({"loss": loss})).claims()["kind"])
         []
         """
-        from ...words.page_claims import claims_of_result
-
         return claims_frame(claims_of_result(self.tree))
 
     def summary(self) -> ResultSummary:
