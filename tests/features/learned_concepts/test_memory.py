@@ -1,0 +1,60 @@
+"""What the search for concepts holds for each token, however many layers it has."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from ontogeny.features.learned_concepts import found
+from ontogeny.features.learned_concepts.components import Components
+from ontogeny.observables import by_layer
+
+WIDTHS = (6, 12, 18, 24)
+STEPS = (3, 2, 1)
+
+
+@pytest.fixture(autouse=True)
+def _every_feature_is_a_component(monkeypatch):
+    """A fit's own memory is that of one layer, and is left out."""
+
+    def of_features(X, half, count, seed, latents):
+        codes = X[:, :count]
+        halves = np.stack([codes, codes])
+        return Components(codes, halves, np.ones(codes.shape[1]))
+
+    monkeypatch.setattr(found, "components", of_features)
+
+
+def held(tokens):
+    """Return the peak of memory and the bytes of the codes that a state stores."""
+    rng = np.random.default_rng(0)
+    rows = {
+        str(width): {
+            step: rng.normal(size=(tokens, width)).astype(np.float16)
+            for step in (*STEPS, 0)
+        }
+        for width in WIDTHS
+    }
+    finder = found.Finder(None, None, None, np.arange(tokens) % 2 == 0, 24, 0, 0)
+
+    def one(path, each):
+        untrained = finder.components(each[0])
+        return finder.layer(each[0], untrained, {step: each[step] for step in STEPS})
+
+    tracemalloc.start()
+    state = by_layer(rows, one)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak, state.codes.nbytes
+
+
+def test_the_codes_of_all_layers_are_held_once():
+    held(200)  # what is loaded at first
+    small = held(4000)
+    large = held(12_000)
+    grown, stored = (after - before for before, after in zip(small, large, strict=True))
+    assert (
+        stored / 8000 == 4 * 5 * 3 * 24 * 2
+    )  # layers, fits, components of three steps
+    # Joined by xarray.concat, and with codes of idle steps in memory, it was 2.5 times as much.
+    assert grown < 1.3 * stored
