@@ -33,7 +33,7 @@ from ..first_screen.runs import build_first
 from ..first_screen.screen import FirstScreen
 from ..scales import KINDS
 from ..style import STRENGTHS
-from ..value_span import value_span, with_arrow
+from ..value_span import with_arrow
 
 NAMES = 156.0  # room for names left of the axis, where the chart has more
 _LOSS = 78.0
@@ -77,7 +77,7 @@ def life_picture(
     curves = build_first(content, first)
     has_loss = first.loss is not None and content.track is not None
     labels = _labels(content, curves) if has_loss else []
-    span = _span(content, curves) if has_loss else (0.0, 1.0)
+    span = curves["span"] if has_loss else (0.0, 1.0)
     words = [with_arrow(words, value, span) for words, value, _ in labels]
     layouts = [_own(layout) for layout in layouts]
     wide = next(layout for layout in layouts if not layout.narrow)
@@ -104,10 +104,11 @@ def life_picture(
 
 def _own(layout: ChartLayout) -> ChartLayout:
     """Return a form of the chart with less room left of the same axis."""
+    name = f"life-{layout.name}"
     if layout.narrow:
-        return layout
+        return replace(layout, name=name)
     width = layout.width - layout.left + NAMES
-    return replace(layout, left=NAMES, width=width)
+    return replace(layout, name=name, left=NAMES, width=width)
 
 
 def _caption(concepts: Concepts, lines: Sequence[Concept]) -> str:
@@ -159,18 +160,6 @@ def _labels(content: Content, curves: dict[str, Any]) -> list[Label]:
 
 def _is_known(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
-
-
-def _span(content: Content, curves: dict[str, Any]) -> tuple[float, float]:
-    """Return the span of the runs, and of guesses and controls that are near."""
-    assert content.track is not None
-    drawn = [*content.track.values.tolist()]
-    for curve in curves["runs"]:
-        drawn += [value for value in curve if value is not None]
-    beside = [line["level"] for line in curves["lines"]]
-    for side in curves["control"] or ():
-        beside += [value for value in side if value is not None]
-    return value_span(drawn, beside)
 
 
 def _draw_loss(
@@ -376,7 +365,7 @@ def _wrapped(canvas: Canvas, content: Content, first: FirstScreen) -> str:
     # Shares of the step axis: how wide the picture is, and how much of it stands left of the axis.
     shares = f"--wide:{layout.width / plot:.4f};--left:{layout.left / plot:.4f}"
     return (
-        f'<svg class="life-{layout.name}" viewBox="0 0 {size}" style="{shares}" role="group" '
+        f'<svg class="{layout.name}" viewBox="0 0 {size}" style="{shares}" role="group" '
         f'data-left="{layout.left:g}" data-width="{plot:g}" font-size="{layout.font}" '
         f'aria-label="{escape(first.heading)}">{canvas.svg}{now}</svg>'
     )
