@@ -18,7 +18,7 @@ from ...words import concepts as say
 from ...words.content import Content
 from ...words.formats import number, plural, sentence_start, step_text, with_interval
 from ...words.labels import truncate
-from ..chart.canvas import GAP, Canvas, ChartLayout, Points, fitted, text_width
+from ..chart.canvas import GAP, Canvas, ChartLayout, Points, text_width
 from ..chart.draw import draw_axis, draw_clock, stretches
 from ..concepts.layers import concept_address
 from ..concepts.lives import (
@@ -83,7 +83,7 @@ def life_picture(
     wide = next(layout for layout in layouts if not layout.narrow)
     concepts = first.concepts
     lines = life_lines(concepts, has_loss)
-    is_long = fitted(wide, words).right > wide.right
+    is_long = not _has_room(wide, words)
     drawings = []
     for layout in layouts:
         canvas = Canvas(layout, content.steps, KINDS)
@@ -109,6 +109,12 @@ def _own(layout: ChartLayout) -> ChartLayout:
         return replace(layout, name=name)
     width = layout.width - layout.left + NAMES
     return replace(layout, name=name, left=NAMES, width=width)
+
+
+def _has_room(layout: ChartLayout, words: Sequence[str]) -> bool:
+    """Return whether words fit right of the axis."""
+    widest = 0.92 * layout.font * max(map(text_width, words), default=0.0)
+    return widest <= layout.right - GAP
 
 
 def _caption(concepts: Concepts, lines: Sequence[Concept]) -> str:
@@ -250,7 +256,7 @@ def _draw_lines(
     canvas.text(0, canvas.y + 14, head, "head halo")
     canvas.y += 22
     words = list(map(_life_words, lines))
-    if fitted(canvas.layout, words).right > canvas.layout.right:
+    if not _has_room(canvas.layout, words):
         words = list(map(_brief, lines))
     for concept, name, said in zip(
         lines, _names(canvas.layout, lines), words, strict=True
