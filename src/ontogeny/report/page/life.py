@@ -112,9 +112,9 @@ def _own(layout: ChartLayout) -> ChartLayout:
 
 
 def _has_room(layout: ChartLayout, words: Sequence[str]) -> bool:
-    """Return whether words fit right of the axis."""
-    widest = 0.92 * layout.font * max(map(text_width, words), default=0.0)
-    return widest <= layout.right - GAP
+    """Return whether words fit right of the axis, or reach into the margin by no more than a gap."""
+    widest = 0.9 * layout.font * max(map(text_width, words), default=0.0)
+    return widest <= layout.right
 
 
 def _caption(concepts: Concepts, lines: Sequence[Concept]) -> str:
