@@ -127,8 +127,9 @@ def _caption(concepts: Concepts, lines: Sequence[Concept]) -> str:
 
 def life_lines(concepts: Concepts | None, has_loss: bool) -> tuple[Concept, ...]:
     """Return the concepts that have a line: without names none stands beside a loss."""
-    is_drawn = concepts is not None and (concepts.has_names or not has_loss)
-    return concepts.lines if is_drawn else ()
+    if concepts is None or (has_loss and not concepts.has_names):
+        return ()
+    return concepts.lines
 
 
 def _labels(content: Content, curves: dict[str, Any]) -> list[Label]:
