@@ -30,7 +30,7 @@ class ChartLayout:
     @property
     def narrow(self) -> bool:
         """Whether it is the form for a phone."""
-        return self.name == "narrow"
+        return self.name.endswith("narrow")
 
     @property
     def plot_width(self) -> float:

@@ -180,7 +180,7 @@ def _unused_name(stem: str, written: Sequence[Path]) -> str:
 
 _LIFE = (
     "Top: the loss; dashed: what guesses cost; grey: control runs. Below: one line a concept, and "
-    "behind the point its layer. {chosen} {shades} (Shades: the square of the strength.) {marks}"
+    "behind the point its layer. {chosen} {shades} {marks}"
 )
 _SHEET = (
     "{shown} Strength over the {checkpoint}s as a share of its peak; grey where it cannot be read "

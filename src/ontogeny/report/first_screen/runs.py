@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import Any
 
 from ...words.content import Content
 from ...words.formats import number, plain_text
 from ...words.landmarks import control_curve
+from ..value_span import value_span
 from .screen import FirstScreen
 
 
@@ -44,6 +46,10 @@ def build_first(content: Content, first: FirstScreen) -> dict[str, Any]:
         "control": None
         if control is None
         else [[finite(v) for v in end] for end in control],
+        "span": value_span(
+            chain(content.track.values, *curves.values()),
+            chain(loss.levels.values(), *(control or ())),
+        ),
         "control_name": "control" if len(content.controls) == 1 else "controls",
     }
 

@@ -18,7 +18,7 @@ from ...words import concepts as say
 from ...words.content import Content
 from ...words.formats import number, plural, sentence_start, step_text
 from ...words.labels import truncate
-from ..chart.canvas import GAP, Canvas, ChartLayout, Points, fitted, text_width
+from ..chart.canvas import GAP, Canvas, ChartLayout, Points, text_width
 from ..chart.draw import draw_axis, draw_clock, stretches
 from ..concepts.layers import concept_address
 from ..concepts.lives import (
@@ -33,7 +33,7 @@ from ..first_screen.runs import build_first
 from ..first_screen.screen import FirstScreen
 from ..scales import KINDS
 from ..style import STRENGTHS
-from ..value_span import value_span, with_arrow
+from ..value_span import with_arrow
 
 NAMES = 156.0  # room for names left of the axis, where the chart has more
 _LOSS = 78.0
@@ -77,13 +77,13 @@ def life_picture(
     curves = build_first(content, first)
     has_loss = first.loss is not None and content.track is not None
     labels = _labels(content, curves) if has_loss else []
-    span = _span(content, curves) if has_loss else (0.0, 1.0)
+    span = curves["span"] if has_loss else (0.0, 1.0)
     words = [with_arrow(words, value, span) for words, value, _ in labels]
     layouts = [_own(layout) for layout in layouts]
     wide = next(layout for layout in layouts if not layout.narrow)
     concepts = first.concepts
     lines = life_lines(concepts, has_loss)
-    is_long = fitted(wide, words).right > wide.right
+    is_long = not _has_room(wide, words)
     drawings = []
     for layout in layouts:
         canvas = Canvas(layout, content.steps, KINDS)
@@ -104,10 +104,17 @@ def life_picture(
 
 def _own(layout: ChartLayout) -> ChartLayout:
     """Return a form of the chart with less room left of the same axis."""
+    name = f"life-{layout.name}"
     if layout.narrow:
-        return layout
+        return replace(layout, name=name)
     width = layout.width - layout.left + NAMES
-    return replace(layout, left=NAMES, width=width)
+    return replace(layout, name=name, left=NAMES, width=width)
+
+
+def _has_room(layout: ChartLayout, words: Sequence[str]) -> bool:
+    """Return whether words fit right of the axis, or reach into the margin by no more than a gap."""
+    widest = 0.9 * layout.font * max(map(text_width, words), default=0.0)
+    return widest <= layout.right
 
 
 def _caption(concepts: Concepts, lines: Sequence[Concept]) -> str:
@@ -120,8 +127,9 @@ def _caption(concepts: Concepts, lines: Sequence[Concept]) -> str:
 
 def life_lines(concepts: Concepts | None, has_loss: bool) -> tuple[Concept, ...]:
     """Return the concepts that have a line: without names none stands beside a loss."""
-    is_drawn = concepts is not None and (concepts.has_names or not has_loss)
-    return concepts.lines if is_drawn else ()
+    if concepts is None or (has_loss and not concepts.has_names):
+        return ()
+    return concepts.lines
 
 
 def _labels(content: Content, curves: dict[str, Any]) -> list[Label]:
@@ -159,18 +167,6 @@ def _labels(content: Content, curves: dict[str, Any]) -> list[Label]:
 
 def _is_known(value: float | None) -> bool:
     return value is not None and math.isfinite(value)
-
-
-def _span(content: Content, curves: dict[str, Any]) -> tuple[float, float]:
-    """Return the span of the runs, and of guesses and controls that are near."""
-    assert content.track is not None
-    drawn = [*content.track.values.tolist()]
-    for curve in curves["runs"]:
-        drawn += [value for value in curve if value is not None]
-    beside = [line["level"] for line in curves["lines"]]
-    for side in curves["control"] or ():
-        beside += [value for value in side if value is not None]
-    return value_span(drawn, beside)
 
 
 def _draw_loss(
@@ -260,8 +256,13 @@ def _draw_lines(
     head = say.LIFE_LINES if concepts.has_names else say.LIFE_LINES_UNNAMED
     canvas.text(0, canvas.y + 14, head, "head halo")
     canvas.y += 22
+<<<<<<< HEAD
     words = [concept.life for concept in lines]
     if fitted(canvas.layout, words).right > canvas.layout.right:
+=======
+    words = list(map(_life_words, lines))
+    if not _has_room(canvas.layout, words):
+>>>>>>> b31527f0b75020accc2814521cc704dd5c64e553
         words = list(map(_brief, lines))
     for concept, name, said in zip(
         lines, _names(canvas.layout, lines), words, strict=True
@@ -370,7 +371,7 @@ def _wrapped(canvas: Canvas, content: Content, first: FirstScreen) -> str:
     # Shares of the step axis: how wide the picture is, and how much of it stands left of the axis.
     shares = f"--wide:{layout.width / plot:.4f};--left:{layout.left / plot:.4f}"
     return (
-        f'<svg class="life-{layout.name}" viewBox="0 0 {size}" style="{shares}" role="group" '
+        f'<svg class="{layout.name}" viewBox="0 0 {size}" style="{shares}" role="group" '
         f'data-left="{layout.left:g}" data-width="{plot:g}" font-size="{layout.font}" '
         f'aria-label="{escape(first.heading)}">{canvas.svg}{now}</svg>'
     )

@@ -77,7 +77,7 @@ export function leader(end, frame, box) {
     type: "path",
     xref: "paper",
     yref: "paper",
-    line: { color: end.line.colour, width: 1.3, dash: end.line.dash },
+    line: { color: end.line.colour, width: 1.3 },
     path: `M${point(2, end.from)}L${point(8, end.to)}L${point(18, end.to)}`,
   };
 }

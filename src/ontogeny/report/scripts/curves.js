@@ -32,8 +32,8 @@ export class CurvesPicture extends Picture {
 
   looks(panel) {
     const { series, palette, view } = this;
-    if (!series) return [{ label: "", full: "", path: "", colour: this.panelColour(panel), dash: "solid" }];
-    const styles = seriesStyles(series, palette, !this.figure.reference);
+    if (!series) return [{ label: "", full: "", path: "", colour: this.panelColour(panel) }];
+    const styles = seriesStyles(series, palette);
     return this.shown.map((s) => ({
       label: formatLabel(series, s),
       full: fullLabel(series, s),
@@ -53,8 +53,8 @@ export class CurvesPicture extends Picture {
 
   runLook(s) {
     const { base } = this.palette;
-    if (s === this.view.chosen) return { run: s, colour: base.ink, dash: "solid", width: 2 };
-    return { run: s, colour: base.null, dash: "solid", width: 1.1, other: true };
+    if (s === this.view.chosen) return { run: s, colour: base.ink, width: 2 };
+    return { run: s, colour: base.null, width: 1.1, other: true };
   }
 
   index(panel, s) {
@@ -181,15 +181,14 @@ export class CurvesPicture extends Picture {
   // A band without width is drawn as a line, several of them with dashes of their own: five guesses
   // beside a loss had one grey in the key. A part has the colour of its line and dotted edges, and is
   // the lighter the more there are: bands that all begin at zero lie over one another. The band of
-  // control runs is lighter, its edges dotted or dashed as its line.
+  // control runs is lighter.
   bandTrace(band, part = band) {
     const { null: grey, "ink-3": ink } = this.palette.base;
     const { line } = part;
     const meta = { part: band.control ? "control" : "band", label: line?.label ?? band.label };
     const share = band.control ? 0.16 : 0.32 / (band.parts?.length ?? 1);
     const rank = this.panels[0].bands.filter(isFlat).findIndex(({ label }) => label === band.label);
-    const free = band.control || line ? "dot" : FLAT_DASHES[Math.max(rank, 0) % FLAT_DASHES.length];
-    const dash = line && line.dash !== "solid" ? line.dash : free;
+    const dash = band.control || line ? "dot" : FLAT_DASHES[Math.max(rank, 0) % FLAT_DASHES.length];
     const look = { color: line?.colour ?? ink, dash };
     if (isFlat(part)) {
       const [x, y] = [this.places, part.lower].map((list) => (part.kept ?? range(list.length)).map((i) => list[i]));
@@ -210,7 +209,7 @@ export class CurvesPicture extends Picture {
       x: kept.map((i) => this.places[i]),
       y: ys,
       customdata: kept.map((i) => this.xAxis.values[i]),
-      line: { color: line.colour, width: line.width ?? 1.7, dash: line.dash },
+      line: { color: line.colour, width: line.width ?? 1.7 },
       marker: { color: line.colour, size: sizes, opacity: 1, line: { width: 0 } },
       connectgaps: false,
       meta,

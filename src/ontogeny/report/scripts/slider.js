@@ -130,7 +130,7 @@ function breakPath(x, y) {
 }
 
 function trackPath(curve, height) {
-  const [low, high] = extent([curve.values]);
+  const [low, high] = DATA.first?.span ?? extent([curve.values]); // as in the first picture
   const yOf = (value) => 3 + (height - 3) * (high > low ? (high - value) / (high - low) : 0.5);
   return linePath(curve.steps.map((step) => sliderX(placeOfStep(step))), curve.values, yOf);
 }
