@@ -147,9 +147,18 @@ def test_a_comparison_names_the_same_and_counts_the_same(clock):
         ] == []
 
 
-def test_runs_that_count_different_things_are_compared_by_steps():
+def test_runs_that_count_different_things_are_compared_by_their_tokens():
     runs = {"a": of_names("training epoch"), "b": of_names("training step", seed=1)}
-    assert og.compare(runs).tree.attrs["clock"] == "training step"
+    rates = {"a": 1000, "b": 10}
+    tree = og.compare(runs, align="tokens", tokens_per_step=rates).tree
+    assert tree.attrs["clock"] == "training tokens"
+
+
+def test_a_token_of_inputs_that_have_different_tokens_is_a_token():
+    units = [{"token_unit": "character"}, {"token_unit": "word"}]
+    assert Voice.of("", units).word == "token"
+    assert Voice.of("", units[:1] * 2).word == "character"
+    assert Voice.of("", []).word == "word"
 
 
 @pytest.mark.parametrize("token", TOKENS)

@@ -54,9 +54,13 @@ class Voice:
 
     @classmethod
     def of(cls, clock: Any, inputs: Iterable[Any] = ()) -> Voice:
-        """Return the voice of a result by its attribute ``clock`` and its parsed ``inputs``."""
-        units = (each["token_unit"] for each in inputs if "token_unit" in each)
-        return cls(str(clock or STEPS), str(next(units, "")))
+        """Return the voice of a result by its attribute ``clock`` and its parsed ``inputs``.
+
+        Of inputs whose tokens are different things, a token is a token.
+        """
+        units = {str(each["token_unit"]) for each in inputs if "token_unit" in each}
+        unit = units.pop() if len(units) == 1 else ""
+        return cls(str(clock or STEPS), _TOKEN if units else unit)
 
     @property
     def unit(self) -> str:
