@@ -29,19 +29,11 @@ def alike():
     return made.tree({"learned-concepts": data.assign(name=names)}, steps=LEARNED_STEPS)
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("form", ["wide", "narrow"])
 def test_life_lines_whose_names_are_cut_alike_have_their_numbers(visit, form):
     page = visit("alike", alike, width=1280, height=900)
     lines = page.locator(f"#life .life-{form} a[data-line]").all()
     names = [" ".join(each.locator(".name").all_text_contents()) for each in lines]
-=======
-@pytest.mark.parametrize("width", [1280, 800])
-def test_life_lines_whose_names_are_cut_alike_have_their_numbers(visit, width):
-    page = visit.once("alike", alike, width=width)
-    settled(page)
-    names = page.locator("#life a[data-line] text.name").all_text_contents()
->>>>>>> 6dfc06b05170485ce5e12f61d084aac13d796f71
     assert len(names) == len(set(names)) == 4
     ends = [name[-4:] for name in names if name.startswith("WW")]
     assert sorted(ends) == ["· C0", "· C1", "· C2"]
@@ -269,96 +261,6 @@ def test_the_first_screen_fits_one_screen(visit):
     assert all(right < left for right, left in names)
 
 
-<<<<<<< HEAD
-=======
-@pytest.fixture
-def rows(visit):
-    """A page with a row for each concept."""
-    page = visit.once("learned", made.learned)
-    choose_all(page)
-    return page
-
-
-def test_every_concept_has_a_row_where_all_are_asked_for(rows):
-    page = rows
-    pressed = [
-        b.get_attribute("aria-pressed")
-        for b in page.locator(".life-choice button").all()
-    ]
-    assert pressed == ["false", "false", "true"]
-    assert "All 22 concepts, by layer and birth" in page.text_content(".life-chosen")
-    assert page.locator("#life text", has_text="11 concepts").count() == 2
-    focus = page.locator("#life .row-link")
-    focus.focus()
-    page.keyboard.press("Home")
-    seen = [focus.get_attribute("href")]
-    for _ in range(21):
-        page.keyboard.press("ArrowDown")
-        seen.append(focus.get_attribute("href"))
-    assert len(set(seen)) == 22
-    layers = [href.split("/")[1] for href in seen]
-    assert layers == sorted(layers)
-    page.keyboard.press("ArrowDown")
-    assert focus.get_attribute("href") == seen[-1]
-    page.press(".life-choice button >> nth=0", "Enter")
-    assert page.locator("#life a[data-line]").count() == 10
-
-
-def test_rows_of_a_layer_stand_by_birth(rows):
-    page = rows
-    page.focus("#life .row-link")
-    page.keyboard.press("Home")
-    data = made.joint_concepts()
-    births = []
-    for _ in range(11):
-        place = int(page.get_attribute("#life .row-link", "href").rsplit("/", 1)[1])
-        one = data.isel(layer=0, concept=place)
-        start = str(one.concept_kind.item()) == "from the start"
-        births.append(-1 if start else float(one.concept_born))
-        page.keyboard.press("ArrowDown")
-    known = [birth for birth in births if np.isfinite(birth)]
-    assert known == sorted(known) and births[: len(known)] == known
-
-
-def test_a_row_tells_itself_and_leads_to_its_card(visit):
-    page = visit("learned", made.learned)
-    choose_all(page)
-    box = page.locator("#life .row-link .hit").bounding_box()
-    page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 2)
-    first = page.inner_text("#tooltip")
-    wanted = page.get_attribute("#life .row-link", "href")[1:]
-    page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 6)
-    assert "of its peak" in first and page.inner_text("#tooltip") != first
-    # Beside the steps, a click on which sets one.
-    page.mouse.move(box["x"] - 30, box["y"] + 2)
-    page.mouse.click(box["x"] - 30, box["y"] + 2)
-    settled(page)
-    assert "linked" in page.locator(f'[id="{wanted}"]').get_attribute("class")
-
-
-def test_rows_say_the_mean_of_their_layer_and_of_the_controls(rows):
-    means = rows.locator("#life .layer-mean")
-    labels = [mean.get_attribute("aria-label") for mean in means.all()]
-    assert len(labels) == 2 and all("control runs" in label for label in labels)
-    assert rows.locator("#life .layer-mean .control").count() == 2
-
-
-def many():
-    steps = tuple(range(154))
-    data = made.joint_concepts(24, 21, steps=steps)
-    return made.tree({"joint-concepts": data}, steps=steps)
-
-
-def test_a_row_is_no_element(visit):
-    page = visit("many", many, width=390)
-    choose_all(page)
-    assert page.text_content(".life-choice button >> nth=-1") == "all 480"
-    assert page.evaluate("document.querySelectorAll('#life svg *').length") < 24 * 30
-    over = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert page.evaluate(over) <= 0
-
-
->>>>>>> 6dfc06b05170485ce5e12f61d084aac13d796f71
 def test_the_menu_of_dictionaries_changes_cards_and_words(visit):
     page = visit(
         "several",
@@ -445,13 +347,6 @@ def test_no_two_labels_of_the_picture_overlap(visit):
         page = visit.once("learned", made.learned, width=width)
         settled(page)
         assert overlaps(page) == [], width
-<<<<<<< HEAD
-=======
-        choose_all(page)
-        settled(page)
-        assert overlaps(page) == [], (width, "all")
-        page.press(".life-choice button >> nth=0", "Enter")
->>>>>>> 6dfc06b05170485ce5e12f61d084aac13d796f71
 
 
 def overlaps(page):

@@ -178,35 +178,3 @@ def test_nothing_overflows_on_a_phone(visit):
             }"""
         )
         assert outside == 0
-<<<<<<< HEAD
-=======
-
-
-def test_rows_stand_by_depth_where_that_is_chosen(visit):
-    page = visit("controlled", examples.controlled_tree, width=1440)
-    read = f"""() => [...document.querySelectorAll("{CHART} .row")].map((row) =>
-      [+row.dataset.row, row.querySelector(".hit").getBoundingClientRect().top])"""
-    by_time = page.evaluate(read)
-    page.focus("#chart-order button:last-child")
-    page.keyboard.press("Enter")
-    by_depth = page.evaluate(read)
-    places = [top - by_depth[0][1] for _, top in by_depth]
-    assert places == pytest.approx([top - by_time[0][1] for _, top in by_time], abs=0.5)
-    groups = np.split(
-        [row for row, _ in by_depth], np.flatnonzero(np.diff(places) > 25) + 1
-    )
-    assert len(groups) > 1 and all(sorted(group) == list(group) for group in groups)
-    assert [row for row, _ in by_depth] != [row for row, _ in by_time]
-    page.focus(f"{CHART} a[tabindex='0']")
-    page.keyboard.press("Home")
-    page.keyboard.press("ArrowDown")
-    assert focused(page) == str(by_depth[1][0])
-    page.wait_for_url(lambda url: "rows=1" in url)
-    again = visit(
-        "controlled", examples.controlled_tree, width=1440, fragment="#?rows=1"
-    )
-    assert [row for row, _ in again.evaluate(read)] == [row for row, _ in by_depth]
-    page.focus("#chart-order button:first-child")
-    page.keyboard.press("Enter")
-    assert [row for row, _ in page.evaluate(read)] == [row for row, _ in by_time]
->>>>>>> 6dfc06b05170485ce5e12f61d084aac13d796f71

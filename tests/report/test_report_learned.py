@@ -442,9 +442,13 @@ def test_what_cannot_be_read_at_the_end_does_not_grow():
     data = learned_concepts()
     data["concept_kind"] = data.concept_kind.where(data.concept_kind != "born", "grows")
     data["concept_born"] = data.concept_born * np.nan
-    lost = data.assign(readability=data.readability.where(data.step < data.step[-1], 0.0))
+    lost = data.assign(
+        readability=data.readability.where(data.step < data.step[-1], 0.0)
+    )
     for shown, course in ((data, "grows"), (lost, "comes and goes")):
-        found = read_concepts(read_content(made.tree({"learned-concepts": shown}, steps=STEPS)))
+        found = read_concepts(
+            read_content(made.tree({"learned-concepts": shown}, steps=STEPS))
+        )
         growing = [one for one in found.every if one.kind == "grows"]
         assert growing and {one.life for one in growing} == {course}
         assert course in marks_words(growing).lower()

@@ -59,7 +59,7 @@ class Merging:
         """Return the result that the folder holds."""
         # Its attributes alone are read: it is opened by what is asked of it.
         self._say_audit(root_attributes(result_path(self.folder)))
-        return StudyResult(self.folder)
+        return StudyResult(self.folder, is_whole=True)
 
     def say_nothing_to_do(self) -> None:
         """Say how many cells are there."""

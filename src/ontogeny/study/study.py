@@ -395,13 +395,8 @@ class Study:
             try:
                 result = merging.opened()
                 self._announce((), examined, frozen, progress)
-<<<<<<< HEAD
                 merging.say_nothing_to_do()
                 return result
-=======
-                _say_nothing_to_do(parts, progress)
-                return StudyResult(path, is_whole=True)
->>>>>>> 0cac1d6dcb178e676969a51ebb54c7b9ddfe6be7
             except StoreError:  # of damage that its files' stamps do not show
                 note_finished(path, "")
         for part in parts:

@@ -256,13 +256,8 @@ def _draw_lines(
     head = say.LIFE_LINES if concepts.has_names else say.LIFE_LINES_UNNAMED
     canvas.text(0, canvas.y + 14, head, "head halo")
     canvas.y += 22
-<<<<<<< HEAD
     words = [concept.life for concept in lines]
-    if fitted(canvas.layout, words).right > canvas.layout.right:
-=======
-    words = list(map(_life_words, lines))
     if not _has_room(canvas.layout, words):
->>>>>>> b31527f0b75020accc2814521cc704dd5c64e553
         words = list(map(_brief, lines))
     for concept, name, said in zip(
         lines, _names(canvas.layout, lines), words, strict=True
