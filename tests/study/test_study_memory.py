@@ -252,3 +252,12 @@ def test_an_array_in_a_file_leaves_memory_and_is_read_again():
     let_go(array[1000:])  # a view is of the same file
     assert held - resident() > 0.9 * array.nbytes
     np.testing.assert_array_equal(array, np.arange(len(array)))
+
+
+def test_what_was_written_to_a_private_map_is_kept(tmp_path):
+    np.zeros(4, np.float32).tofile(tmp_path / "file")
+    mapped = np.memmap(tmp_path / "file", np.float32, "c", shape=(4,))
+    array = np.asarray(mapped).reshape(2, 2)
+    array[0] = 3
+    let_go(array)
+    assert array.ravel().tolist() == [3, 3, 0, 0]
