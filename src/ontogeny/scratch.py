@@ -57,7 +57,8 @@ def scratch_array(
 def let_go(array: np.ndarray) -> None:
     """Take an array of `scratch_array` out of memory; its file keeps it, until it is read again.
 
-    Where the system cannot be told so, it stays until the system needs the room.
+    Where the system cannot be told so, it stays until the system needs the room. So does a map of
+    another file that is copied on writing: what was written would be lost.
 
     Examples
     --------
@@ -69,6 +70,8 @@ def let_go(array: np.ndarray) -> None:
     """
     held: object = array
     while isinstance(held, np.ndarray):
+        if isinstance(held, np.memmap) and held.mode == "c":
+            return
         held = held.base
     if isinstance(held, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         held.madvise(mmap.MADV_DONTNEED)

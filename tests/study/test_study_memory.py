@@ -275,3 +275,12 @@ def test_what_a_gpu_may_not_hold_is_said_with_both_numbers(
     warning = plan.memory_warning(workers)
     assert f"on {device}, which has 24 GB" in warning
     assert (f"in each of {sharing} workers" in warning) == (sharing > 1)
+
+
+def test_what_was_written_to_a_private_map_is_kept(tmp_path):
+    np.zeros(4, np.float32).tofile(tmp_path / "file")
+    mapped = np.memmap(tmp_path / "file", np.float32, "c", shape=(4,))
+    array = np.asarray(mapped).reshape(2, 2)
+    array[0] = 3
+    let_go(array)
+    assert array.ravel().tolist() == [3, 3, 0, 0]

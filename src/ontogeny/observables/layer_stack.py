@@ -41,11 +41,10 @@ def layer_stack(paths: Sequence[str], pieces: list[xr.Dataset]) -> xr.Dataset:
     return xr.Dataset(rows, {"layer": np.array(paths, dtype=object), **coords})
 
 
-def _joined(coords: Sequence[Mapping[Any, xr.DataArray]]) -> dict[Any, xr.DataArray]:
+def _joined(coords: Sequence[xr.Coordinates]) -> dict[Any, xr.DataArray]:
     """Return the labels of all layers."""
-    first = coords[0] if coords else {}
-    if all(one.equals(first) for one in coords):
-        return dict(first)
+    if all(one.equals(coords[0]) for one in coords):
+        return dict(coords[0]) if coords else {}
     labels: dict[Any, xr.DataArray] = {}
     for aligned in xr.align(*(xr.Dataset(coords=one) for one in coords), join="outer"):
         labels |= aligned.coords

@@ -284,7 +284,6 @@ class LearnedConcepts(OfSampledActivations):
             }
             if self.keep_directions:
                 variables |= directions(read, codes[0].astype(np.float32), L, values)
-            let_go(codes)
             labels = {
                 "concept": layer["concept"].values,
                 "refit": layer["fit"].values[1:],
