@@ -1,5 +1,6 @@
 """What code reaches, in a small package: a change there changes its digests, no other does."""
 
+import shutil
 import sys
 
 import pytest
@@ -267,3 +268,19 @@ def test_a_copy_goes_on_by_itself_and_reaches_the_same(package):
     modules = Modules(("pkg",))
     assert digests(copy, lambda path: modules.name(path)) == expected
     assert begun.visited == before and copy.files == whole.files
+
+
+def test_what_was_found_is_found_anew_when_any_file_that_finds_it_changes(
+    tmp_path, monkeypatch
+):
+    # A list of these files lacked two that were parted from the others.
+    from ontogeny.code import kept
+
+    readers = shutil.copytree(kept._READERS, tmp_path / "code")
+    monkeypatch.setattr(kept, "_READERS", readers)
+    seen = set()
+    for path in [None, *sorted(readers.glob("*.py"))]:
+        if path is not None:
+            path.write_text(f"{path.read_text('utf-8')}\nCHANGED = 1\n", "utf-8")
+        seen.add(kept._reader.__wrapped__())
+    assert len(seen) == 1 + len([*readers.glob("*.py")])

@@ -17,7 +17,7 @@ from ..whole_files import write_whole
 from .modules import digest_of
 from .source import Source, read_source
 
-_READERS = ("definitions.py", "modules.py", "reach.py")
+_READERS = Path(__file__).parent  # any of its files may change what is found
 _SECONDS = 5.0  # between two writes, each of which takes up to half a second
 _MOST = 6000  # entries: files, and what was found of classes
 
@@ -97,5 +97,5 @@ def _seal(entries: dict[str, str]) -> str:
 @cache
 def _reader() -> str:
     """Return what tells this way of reading from another: its code, and Python's syntax."""
-    files = [digest_of(str(Path(__file__).with_name(name))) for name in _READERS]
+    files = [digest_of(str(path)) for path in sorted(_READERS.glob("*.py"))]
     return f"{files} {sys.version_info[:2]}"
