@@ -4,7 +4,7 @@ from helpers import report_examples as examples
 from helpers.report_page import Page
 from ontogeny.claims.expectations import parse
 from ontogeny.report.page.html import render_page
-from ontogeny.words.catalogue import PAGE
+from ontogeny.words.catalogue.page import PAGE
 from ontogeny.words.content import read_content
 
 NOT_SO, SO = PAGE["unexpected"], PAGE["expected"]

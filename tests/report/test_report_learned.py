@@ -28,7 +28,7 @@ from ontogeny.report.page.html import render_page
 from ontogeny.report.page.life import life_picture
 from ontogeny.report.paper.contact_sheet import draw_contact_sheet
 from ontogeny.report.style import STRENGTHS
-from ontogeny.words import learned_concepts as learned_words
+from ontogeny.words.catalogue import learned_concepts as learned_words
 from ontogeny.words.content import read_content
 
 

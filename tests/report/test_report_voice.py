@@ -253,6 +253,7 @@ ROOMS = (
     "features",
 )
 MAY = {
+    "claims/expectations.py": "a file of expectations",
     "words/formats.py": "characters that no file of a page can hold",
     "words/labels.py": "names of modules",
     "report/concepts/layers.py": "names of modules, for links",
@@ -263,6 +264,7 @@ MAY = {
     "features/abilities/choice_forms.py": "texts of published tasks",
     "features/abilities/contrasts.py": "words of texts that are measured",
     "features/concepts/describe/row_words.py": "words of texts that are measured",
+    "features/learned_concepts/letters.py": "words of texts that are measured",
     "features/learned_concepts/places.py": "words of texts that are measured",
     "features/predictions/gaps.py": "a file of gaps",
     "features/predictions/word_gaps.py": "words of texts that are measured",

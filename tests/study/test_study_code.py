@@ -105,7 +105,10 @@ EDITS = {
     ),
     "reading": ([("capture/reading.py", "\ndef read(", None)], [*DECAY, *NORMS]),
     "summary": ([("dynamics/half_change.py", "(0.5 - low)", "(0.25 - low)")], []),
-    "sentence": ([("words/catalogue.py", "too few checkpoints", "not enough")], []),
+    "sentence": (
+        [("words/catalogue/sentences.py", "too few checkpoints", "not enough")],
+        [],
+    ),
     "words": (
         [
             (

@@ -16,7 +16,7 @@ from ontogeny.report.notebook.summary import ResultSummary
 from ontogeny.report.page.html import render_page
 from ontogeny.summary.noise import with_noise
 from ontogeny.summary.rows import chart_rows
-from ontogeny.words import catalogue
+from ontogeny.words.catalogue import sentences as catalogue
 from ontogeny.words.content import read_content
 from ontogeny.words.row_claims import REASONS
 from ontogeny.words.row_reading import read_rows

@@ -36,11 +36,11 @@ ROOMS = (
 NAMES = "names of variables"
 NOTES = "notes of a section, which hold of every result"
 MAY = {
-    "words/concepts.py": "the catalogue of concepts of tokens",
-    "words/learned_concepts.py": "the catalogue of concepts beyond the token",
-    "words/catalogue.py": "the catalogue itself",
+    "words/catalogue/concepts.py": "the catalogue of concepts of tokens",
+    "words/catalogue/learned_concepts.py": "the catalogue of concepts beyond the token",
+    "words/catalogue/sentences.py": "the catalogue itself",
     "words/measured.py": "the catalogue of numbers",
-    "words/page_catalogue.py": "the catalogue of headings and tables",
+    "words/catalogue/page.py": "the catalogue of headings and tables",
     "words/row_variables.py": NAMES,
     "claims/table.py": NAMES,
     "claims/vocabulary.py": "the closed list of kinds",
@@ -63,7 +63,7 @@ MAY = {
     "features/predictions/trained_start.py": NAMES,
     "features/predictions/training_texts.py": "the question that a measure answers",
     "features/wordspace/text_statistics.py": NOTES,
-    "words/captions.py": "what marks mean",
+    "words/catalogue/captions.py": "what marks mean",
 }
 
 # What holds a sentence that was made in `words`.
@@ -272,7 +272,7 @@ WRITES = {
     "observables/rotations.py": NAMED,
     "summary/figures.py": "what a shade is",
 }
-# Of rooms that draw: their sentences stand in `words.captions`.
+# Of rooms that draw: their sentences stand in `words.catalogue.captions`.
 DRAWS = {
     "report/choosing.py": "an error",
     "report/concepts/learned.py": "Python to copy",
@@ -377,9 +377,9 @@ def covers(node, words):
 @pytest.mark.parametrize(
     ("words", "files"),
     [
-        (Certainty, {"claims/vocabulary.py", "words/catalogue.py"}),
+        (Certainty, {"claims/vocabulary.py", "words/catalogue/sentences.py"}),
         (Kind, {"claims/vocabulary.py"}),
-        (Reason, {"words/catalogue.py"}),
+        (Reason, {"words/catalogue/sentences.py"}),
     ],
 )
 def test_a_new_word_of_claims_is_added_where_the_words_are_listed_alone(

@@ -8,7 +8,8 @@ import pytest
 
 from helpers.claimed import flat
 from ontogeny.claims import RULES, Beside, Certainty, Claim, Kind, Reason, Subject
-from ontogeny.words.catalogue import (
+from ontogeny.words.catalogue.page import HEADINGS
+from ontogeny.words.catalogue.sentences import (
     COUNTS,
     OF_CONCEPTS,
     OF_QUANTITIES,
@@ -17,7 +18,6 @@ from ontogeny.words.catalogue import (
     SENTENCES,
     STANDINGS,
 )
-from ontogeny.words.page_catalogue import HEADINGS
 from ontogeny.words.phrases import Phrases
 from ontogeny.words.sentences import said
 from ontogeny.words.subjects import Names

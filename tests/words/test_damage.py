@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import ontogeny
-from ontogeny.words.catalogue import DAMAGES
+from ontogeny.words.catalogue.sentences import DAMAGES
 from ontogeny.words.page_claims import claims_of
 from ontogeny.words.sentences import said
 from ontogeny.words.subjects import Names

@@ -31,7 +31,12 @@ from ontogeny.features.predictions.loss_claims import claims_of_loss
 from ontogeny.features.predictions.set_claims import claims_of_sets
 from ontogeny.quantities import Quantity
 from ontogeny.trees import as_tree
-from ontogeny.words.catalogue import AS_CONTROLS, OF_QUANTITIES, SENTENCES, SURE
+from ontogeny.words.catalogue.sentences import (
+    AS_CONTROLS,
+    OF_QUANTITIES,
+    SENTENCES,
+    SURE,
+)
 from ontogeny.words.one_model import claims_of_one_model
 from ontogeny.words.page_claims import claims_of, claims_of_result
 from ontogeny.words.sentences import said, sentences
@@ -215,7 +220,7 @@ def test_together_they_use_most_of_the_catalogue():
 def test_what_has_words_is_claimed_somewhere():
     """Two reasons and their sentences had outlived what gave them."""
     sources = [*ROOT.glob("src/**/*.py"), *PAPERS.glob("src/**/*.py")]
-    lists = {"vocabulary.py", "catalogue.py", "measured.py"}
+    lists = {"vocabulary.py", "sentences.py", "measured.py"}
     code = "".join(p.read_text("utf-8") for p in sources if p.name not in lists)
     for one in (*Reason, *Kind):
         assert f"{type(one).__name__}.{one.name}" in code

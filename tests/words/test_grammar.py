@@ -15,7 +15,7 @@ from helpers.learned_tree import learned_concepts
 from ontogeny.claims import Beside, Certainty, Claim, Kind, Reason, Subject
 from ontogeny.report.concepts.learned import found_words
 from ontogeny.report.first_screen.screen import first_screen
-from ontogeny.words.catalogue import OF_CONCEPTS, OF_LABELS, OF_QUANTITIES
+from ontogeny.words.catalogue.sentences import OF_CONCEPTS, OF_LABELS, OF_QUANTITIES
 from ontogeny.words.content import read_content
 from ontogeny.words.sections import section_sentences
 from ontogeny.words.sentences import said, sentences

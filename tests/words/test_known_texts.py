@@ -8,9 +8,9 @@ import pytest
 from helpers import report_examples as examples
 from ontogeny.claims import Certainty, Claim, Kind, Reason, Subject
 from ontogeny.report.first_screen.screen import first_screen
+from ontogeny.words.catalogue.page import MOST_WORDS
 from ontogeny.words.content import read_content
 from ontogeny.words.known_texts import heading_of_sets, sentences_of_sets
-from ontogeny.words.page_catalogue import MOST_WORDS
 from ontogeny.words.subjects import Names
 from ontogeny.words.voice import Voice
 

@@ -16,7 +16,7 @@ from ..errors import ArgumentError
 from ..markup import as_html, as_text
 from ..report.concepts.arrays import LIFE, ConceptArrays
 from ..report.concepts.facts import Effect, Facts
-from ..words import concepts as say
+from ..words.catalogue import concepts as say
 from ..words.labels import short_names
 from .labels import Labels, fit_of, sketches_of
 from .readouts import KEPT, Direction, kept_direction

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..characters import END_OF_ISOLATE, ISOLATE, runs_from_the_right, shown, within
 from ..report.concepts.facts import Context, Facts
-from ..words import concepts as say
+from ..words.catalogue import concepts as say
 from .words import (
     HEADS,
     code_facts,

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..characters import shown, within
 from ..report.concepts.facts import Effect, Facts, Life, Token
-from ..words import concepts as say
+from ..words.catalogue import concepts as say
 
 SPACE = "\N{OPEN BOX}"
 

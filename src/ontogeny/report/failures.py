@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..problems import Problem
 from ..problems.problem import advice
 from ..problems.table import steps_text
-from ..words.captions import CAPTIONS
+from ..words.catalogue.captions import CAPTIONS
 from ..words.content import Content
 from ..words.formats import plain_text, plural, step_text
 from ..words.nodes import Node

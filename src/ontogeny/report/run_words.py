@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ..words.captions import CAPTIONS
+from ..words.catalogue.captions import CAPTIONS
 from ..words.formats import plural
 from .figures.drawable import Drawable, Runs
 from .figures.runs import DIFFERENCE, LINES, SIDE

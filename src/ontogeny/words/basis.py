@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..claims import Certainty, Kind
-from .catalogue import REASONS
+from .catalogue.page import LOSS, UNSEEN
+from .catalogue.sentences import REASONS
 from .content import Content
 from .controls import NONE_TRAINED, TRAINED_START, began_trained, made_of_motion
 from .formats import joined, mid_sentence, plural
 from .labels import said_once
-from .page_catalogue import LOSS, UNSEEN
 from .rows import Row, counted_rows
 from .sentences import OF_ROWS, standing_claims
 

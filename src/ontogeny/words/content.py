@@ -20,12 +20,12 @@ from ..problems import Problems
 from ..problems.table import problems_of
 from ..trees import MergedResult, as_tree
 from .abilities import has_abilities
-from .catalogue import DAMAGES
+from .catalogue.page import HELD_OUT, LOSS
+from .catalogue.sentences import DAMAGES
 from .formats import mid_sentence, plain_text
 from .labels import LayerGroups, layer_groups, short_names, slug
 from .levels import Levels
 from .nodes import Node, as_mapping, attribute, layer_paths, read_nodes
-from .page_catalogue import HELD_OUT, LOSS
 from .page_claims import claims_of_result
 from .rows import Row
 from .subjects import Names

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 
 from ..claims import Claim, Kind
-from .catalogue import HALF
+from .catalogue.sentences import HALF
 from .formats import fine_step, interval_text, value_range
 from .subjects import Names
 from .voice import Voice
 
 
 class DatedPhrases:
-    """What templates of `ontogeny.words.catalogue` ask for of steps, of claims that stand alike."""
+    """What templates of `words.catalogue.sentences` ask for of steps, of claims that stand alike."""
 
     claims: Sequence[Claim]
     voice: Voice

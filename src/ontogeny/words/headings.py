@@ -9,9 +9,9 @@ from itertools import pairwise
 
 from ..claims import Certainty, Claim, Kind, Reason, Reference
 from ..claims.places import PLACE_LOSS, answered, learned_places
+from .catalogue.page import MOST_WORDS
 from .formats import first_of, joined, plural, sentence_start
 from .known_texts import heading_of_sets
-from .page_catalogue import MOST_WORDS
 from .selection import LINES, MOVED, NAMED, ONLY, Selection, counted
 from .sentences import reproduced
 from .statements import Said

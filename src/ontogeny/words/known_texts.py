@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..claims import Certainty, Claim, Kind
-from .page_catalogue import HEADINGS
+from .catalogue.page import HEADINGS
 from .phrases import Phrases
 from .sentences import said
 from .statements import Said

@@ -1,6 +1,6 @@
 """What is said of numbers that observables claim beside their rows: a template for each variable.
 
-Beside the phrases of `ontogeny.words.catalogue` a template may ask for these
+Beside the phrases of `ontogeny.words.catalogue.sentences` a template may ask for these
 (`ontogeny.words.measured_phrases`):
 
 =================  =======================================================================

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ..claims import Beside, Claim
-from .catalogue import LABELS
+from .catalogue.sentences import LABELS
 from .formats import first_of, joined, three_digits, value_range
 from .voice import Voice
 

@@ -14,7 +14,7 @@ import xarray as xr
 
 from ..errors import ArgumentError
 from ..figures import Figure
-from .catalogue import OF_NODE, OF_TEXTS
+from .catalogue.sentences import OF_NODE, OF_TEXTS
 from .formats import plain_text, sentence_start
 from .labels import slug
 from .row_reading import bands_of, read_rows

@@ -28,7 +28,7 @@ from ..figures import Curves, Figure
 from ..quantities import Quantity
 from ..trees import Nodes
 from .abilities import claims_of_abilities
-from .catalogue import DAMAGES
+from .catalogue.sentences import DAMAGES
 from .one_model import claims_of_one_model, is_one_model
 from .order import first_and_last
 from .row_claims import claims_of_rows, rows_tested

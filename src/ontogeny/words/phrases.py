@@ -1,4 +1,4 @@
-"""Phrases of claims that stand alike, as the templates of `ontogeny.words.catalogue` take them."""
+"""Phrases of claims that stand alike, as the templates of `words.catalogue.sentences` take them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import chain
 
 from ..claims import Claim, Kind, Reason
 from ..claims.places import OF_TOKENS
-from .catalogue import COUNTS, DAMAGES, NEEDED, REASONS, SINGLE
+from .catalogue.sentences import COUNTS, DAMAGES, NEEDED, REASONS, SINGLE
 from .dated_phrases import DatedPhrases
 from .formats import (
     first_of,

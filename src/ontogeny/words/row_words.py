@@ -12,7 +12,7 @@ import numpy as np
 
 from ..claims import Certainty, Kind, Reason
 from ..dynamics.reasons import Reason as RowReason
-from .catalogue import OF_RUNS, REASONS, STANDINGS, WEIGHT_CHANGE
+from .catalogue.sentences import OF_RUNS, REASONS, STANDINGS, WEIGHT_CHANGE
 from .formats import (
     interval_text,
     p_words,

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from ..claims import Certainty, Claim, Kind
 from ..trees import MergedResult
+from .catalogue.page import HEADINGS, MOST_WORDS
 from .content import Content, read_content
 from .formats import joined, sentence_start
-from .page_catalogue import HEADINGS, MOST_WORDS
 from .phrases import Phrases
 from .sentences import OF_ROWS, place_of, said, standing_claims
 from .statements import Said

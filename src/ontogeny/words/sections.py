@@ -7,11 +7,11 @@ from typing import Any
 
 from ..claims import Certainty, Claim, Kind
 from ..problems.problem import standing_of
+from .catalogue.page import HEADINGS
 from .content import Content
 from .formats import count, plain_text, plural
 from .nodes import Node
 from .one_model import is_one_model
-from .page_catalogue import HEADINGS
 from .runs import control_words, sentences_of_runs
 from .selection import counted
 from .sentences import OF_ROWS, reproduced, sentences, standing_claims

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..claims import Certainty, Claim, Kind, Reason, Reference
+from .catalogue.page import HEADINGS
 from .content import Content
 from .formats import plural
-from .page_catalogue import HEADINGS
 from .phrases import Phrases
 from .sentences import OF_ROWS, said, standing_claims
 from .statements import Said

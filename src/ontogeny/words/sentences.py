@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..claims import Certainty, Claim, Kind, Reason, Reference
-from .catalogue import (
+from .catalogue.page import HEADINGS
+from .catalogue.sentences import (
     COUNTS,
     OF_CONCEPTS,
     OF_LABELS,
@@ -20,7 +21,6 @@ from .catalogue import (
 )
 from .formats import plural, sentence_start
 from .measured_phrases import can_fill
-from .page_catalogue import HEADINGS
 from .phrases import Phrases
 from .statements import Said
 from .subjects import Names

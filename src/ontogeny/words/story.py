@@ -10,13 +10,13 @@ from ..claims import Certainty, Claim, Kind, Reason, Reference
 from ..control_kinds import kind_of
 from .abilities import example_of
 from .basis import is_over_page
-from .catalogue import EXAMPLES
+from .catalogue.page import BY_CHANCE, CONTROLS, LOSS, NO_LOSS
+from .catalogue.sentences import EXAMPLES
 from .content import Content
 from .formats import joined, plural, sentence_start
 from .headings import Headings
 from .known_texts import OF_SETS, sentences_of_sets
 from .labels import truncate
-from .page_catalogue import BY_CHANCE, CONTROLS, LOSS, NO_LOSS
 from .selection import LINES, MOVED, NAMED, ONLY, counted
 from .sentences import OF_ROWS, left_of, standing_claims
 from .statements import Said

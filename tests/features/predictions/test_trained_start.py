@@ -22,7 +22,7 @@ from ontogeny.summary import with_verdicts
 from ontogeny.summary.controls import with_controls
 from ontogeny.summary.learning import p_lost_by_motion
 from ontogeny.trajectory import Trajectory
-from ontogeny.words.catalogue import REASONS
+from ontogeny.words.catalogue.sentences import REASONS
 from ontogeny.words.content import read_content
 
 WORDS, TEXTS, LENGTH = 60, 60, 40

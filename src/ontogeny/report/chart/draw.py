@@ -17,7 +17,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ...claims import Kind
-from ...words.captions import CAPTIONS
+from ...words.catalogue.captions import CAPTIONS
 from ...words.content import Content, Finding, RegimeMark, Track
 from ...words.formats import (
     interval_text,

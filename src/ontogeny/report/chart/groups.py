@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...words.captions import CAPTIONS
+from ...words.catalogue.captions import CAPTIONS
 from ...words.formats import joined, plural, step_text, value_range
 from ...words.labels import said_once
 from ...words.row_words import heading_of, is_news, place_of

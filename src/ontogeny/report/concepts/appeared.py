@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import xarray as xr
 
-from ...words import concepts as say
+from ...words.catalogue import concepts as say
+from ...words.catalogue.learned_concepts import BIRTHS, NO_BIRTH_BEYOND
 from ...words.content import Content
 from ...words.formats import joined, plural, sentence_start, value_range
-from ...words.learned_concepts import BIRTHS, NO_BIRTH_BEYOND
 from ...words.story import Line
 from ...words.voice import Voice
 from .learned import born_beyond_controls, found_words, is_learned, told_births

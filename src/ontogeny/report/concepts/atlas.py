@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...words import concepts as say
-from ...words import learned_concepts
+from ...words.catalogue import concepts as say
+from ...words.catalogue import learned_concepts
 from ...words.content import Content
 from ...words.formats import plural
 from . import learned

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...words.learned_concepts import BANDS
+from ...words.catalogue.learned_concepts import BANDS
 from .arrays import ConceptArrays
 from .lives import Concept
 from .tokens import Pieces

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...words import concepts as say
-from ...words import learned_concepts as beyond
+from ...words.catalogue import concepts as say
+from ...words.catalogue import learned_concepts as beyond
 from ...words.content import Content
 from ...words.formats import plain_text, plural
 from ...words.labels import short_names

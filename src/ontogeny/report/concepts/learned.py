@@ -11,7 +11,7 @@ import xarray as xr
 
 from ...control_kinds import is_null, judging
 from ...figures.tables import percent
-from ...words import learned_concepts as say
+from ...words.catalogue import learned_concepts as say
 from ...words.formats import plain_text, plural, step_text, value_range
 from .arrays import ConceptArrays, Place
 

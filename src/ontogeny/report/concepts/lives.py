@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import xarray as xr
 
-from ...words import concepts as say
+from ...words.catalogue import concepts as say
 from ...words.formats import plural, with_interval
 from ...words.labels import truncate
 from ...words.nodes import Node

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from ...words.captions import CAPTIONS
+from ...words.catalogue.captions import CAPTIONS
 from ...words.content import Content
 from ...words.formats import plain_text
 from ...words.labels import short_names

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...words.captions import CAPTIONS
+from ...words.catalogue.captions import CAPTIONS
 from ...words.content import Content
 from ...words.formats import step_text
 from ...words.nodes import Node

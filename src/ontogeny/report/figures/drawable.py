@@ -13,7 +13,7 @@ import xarray as xr
 
 from ...figures import Curves
 from ...summary.controls import RUN
-from ...words.captions import CAPTIONS
+from ...words.catalogue.captions import CAPTIONS
 from ...words.formats import plain_text
 from ...words.labels import LayerGroups
 from ...words.nodes import Node, attribute

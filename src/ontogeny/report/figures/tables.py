@@ -12,7 +12,7 @@ import xarray as xr
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from ...figures import Column, Pair
-from ...words.captions import CAPTIONS
+from ...words.catalogue.captions import CAPTIONS
 from ...words.formats import plain_text
 from .axes import Axis
 from .cells import (

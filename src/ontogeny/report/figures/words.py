@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ...figures.words import show_token
-from ...words.captions import CAPTIONS
+from ...words.catalogue.captions import CAPTIONS
 from ...words.formats import plain_text
 from .drawable import Drawable, Problem
 from .fields import check_dimensions, numbers, texts, with_texts

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...markup import csv_text
-from ...words.captions import CAPTIONS
+from ...words.catalogue.captions import CAPTIONS
 from ...words.content import Content
 from ...words.landmarks import BEST, control_curve
 from ..chart.draw import draw_chart, views_of

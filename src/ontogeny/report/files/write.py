@@ -11,8 +11,8 @@ import pandas as pd
 from ...errors import ArgumentError, check_choice
 from ...markup import csv_text
 from ...trees import MergedResult
-from ...words import concepts as say
-from ...words.captions import CAPTIONS
+from ...words.catalogue import concepts as say
+from ...words.catalogue.captions import CAPTIONS
 from ...words.content import Content, read_content
 from ...words.formats import step_text
 from ..chart.draw import draw_chart

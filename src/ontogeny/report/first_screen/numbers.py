@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...claims import Certainty, Claim, Kind, Reference
+from ...words.catalogue.page import HELD_OUT, LOSS, TILES
 from ...words.content import Content
 from ...words.formats import interval_text, mid_sentence, number, step_text, value_range
 from ...words.landmarks import LossCurve
-from ...words.page_catalogue import HELD_OUT, LOSS, TILES
 from ...words.rows import counted_rows
 from ..concepts.learned import born_beyond_controls, is_learned, told_births
 from ..concepts.lives import Concepts

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from ...claims import Kind
 from ...words.basis import unseen_start
+from ...words.catalogue.page import LOSS
 from ...words.content import Content
 from ...words.landmarks import LossCurve, read_loss
-from ...words.page_catalogue import LOSS
 from ...words.runs import heading_of_runs, sentences_of_runs
 from ...words.sentences import OF_ROWS
 from ...words.statements import Said

@@ -11,8 +11,8 @@ import pandas as pd
 
 from ...trees import MergedResult
 from ...words.basis import basis
+from ...words.catalogue.page import PAGE
 from ...words.content import read_content
-from ...words.page_catalogue import PAGE
 from ...words.sections import studied
 from ..failures import read_failures
 from ..figures.frames import row_frame

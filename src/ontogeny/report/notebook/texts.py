@@ -10,7 +10,7 @@ from typing import Any
 from ...errors import ArgumentError
 from ...markup import as_text
 from ...trees import MergedResult
-from ...words.captions import CAPTIONS
+from ...words.catalogue.captions import CAPTIONS
 from ...words.content import Content, read_content
 from ...words.formats import step_text
 from ..colours import BASE, PROGRESS, contrast, ramp

@@ -18,10 +18,10 @@ from markupsafe import Markup, escape
 from ...claims.expectations import Expectation, failures
 from ...words.abilities import abilities_of, has_abilities
 from ...words.basis import basis
+from ...words.catalogue.page import PAGE
 from ...words.content import Content
 from ...words.formats import joined, p_value, plain_text, plural, step_text
 from ...words.nodes import Node
-from ...words.page_catalogue import PAGE
 from ...words.row_words import (
     control_half_steps,
     control_half_words,

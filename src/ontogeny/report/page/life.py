@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...words import concepts as say
+from ...words.catalogue import concepts as say
 from ...words.content import Content
 from ...words.formats import number, plural, sentence_start, step_text
 from ...words.labels import truncate

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from ...words.catalogue.scripted import SCRIPTED
 from ...words.content import Content
 from ...words.formats import plain_text
 from ...words.row_words import (
@@ -23,7 +24,6 @@ from ...words.row_words import (
     state_words,
 )
 from ...words.rows import Row
-from ...words.scripted import SCRIPTED
 from ..chart.draw import views_of
 from ..colours import palettes
 from ..figures.axes import Axis

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.textpath import TextToPath
 
-from ...words.captions import CAPTIONS
+from ...words.catalogue.captions import CAPTIONS
 from ...words.labels import truncate
 from ..figures.words import COUNT, heaviest
 from .frame import COLUMN, FONT, PAGE, TALLEST

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...words.catalogue.page import BEYOND_BIGRAMS, GUESSES
 from ...words.content import Content
-from ...words.page_catalogue import BEYOND_BIGRAMS, GUESSES
 from ..concepts.tokens import Pieces
 from ..style import SHADES
 from .dated_lines import Dated, Line, blind_guess, count_of

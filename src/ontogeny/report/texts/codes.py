@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...words.captions import CAPTIONS
+from ...words.catalogue.captions import CAPTIONS
 from ..concepts.contexts import MISSING
 from ..concepts.lives import Concept, Concepts, line_names
 from .measure import AS_IT_STANDS, Measure, has_value_of, payload, range_of_controls

@@ -6,10 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ...words.content import Content
-from ...words.formats import joined, plain_text, step_text, value_range
-from ...words.nodes import Node
-from ...words.page_catalogue import (
+from ...words.catalogue.page import (
     DATED,
     DATED_AS_CONTROLS,
     DATED_BESIDE,
@@ -18,6 +15,9 @@ from ...words.page_catalogue import (
     DATED_RUN,
     DATED_RUNS,
 )
+from ...words.content import Content
+from ...words.formats import joined, plain_text, step_text, value_range
+from ...words.nodes import Node
 from ..concepts.lives import Concepts
 from .concept_rows import ConceptRow, concept_rows
 from .dated_lines import Line, TokenDates, blind_guess, count_of

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...characters import in_words, shown, whole_characters, within, without_bytes
-from ...words.captions import CAPTIONS
+from ...words.catalogue.captions import CAPTIONS
 from ...words.content import Content
 from ...words.formats import plain_text, plural
 from ..concepts.contexts import MISSING

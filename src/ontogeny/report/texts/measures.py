@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...words.captions import CAPTIONS
+from ...words.catalogue.captions import CAPTIONS
 from ...words.formats import plain_text
 from ...words.labels import short_names
 from ..concepts.contexts import FULL

@@ -34,8 +34,8 @@ A template is filled with phrases of a claim, or of several alike (`ontogeny.wor
 
 from __future__ import annotations
 
-from ..claims import Certainty, Kind, Reason, Reference
-from .measured import MEASURED, UNSURE
+from ...claims import Certainty, Kind, Reason, Reference
+from ..measured import MEASURED, UNSURE
 
 SURE = Certainty.SURE
 AS_CONTROLS = Certainty.AS_CONTROLS

@@ -1,6 +1,6 @@
 """What pages and cards say of concepts of tokens and their lives: texts alone.
 
-Of concepts beyond the token `ontogeny.words.learned_concepts` has the texts.
+Of concepts beyond the token `ontogeny.words.catalogue.learned_concepts` has the texts.
 """
 
 from __future__ import annotations
