@@ -114,16 +114,16 @@ def _of_births(concepts: Concepts | None) -> Iterator[Figure]:
     is_fewer = concepts.born_seen < len(concepts.born)
     beside = "born, comparable" if is_fewer else "born, beside"
     beyond = born_beyond_controls(concepts.data)
-    if beyond:
-        beside = "named births, comparable" if is_fewer else "named births"
-    words = TILES[beside if controls else "born"].format(
-        count=f"{len(concepts.born):,}",
-        seen=f"{concepts.born_seen:,}",
-        controls=controls,
-    )
+    number = len(concepts.born)
+    if beyond and controls:
+        words = TILES["named births"].format(count=f"{number:,}")
+        yield Figure(f"{beyond:,}", words, "#atlas")
+        return
+    key = beside if controls else "born"
+    words = TILES[key].format(seen=f"{concepts.born_seen:,}", controls=controls)
     if beyond is None and is_learned(concepts.data) and not controls:
         words += TILES["alone"]
-    yield Figure(f"{beyond or len(concepts.born):,}", words, "#atlas")
+    yield Figure(f"{number:,}", words, "#atlas")
 
 
 def _of_names(concepts: Concepts) -> Iterator[Figure]:
@@ -134,11 +134,8 @@ def _of_names(concepts: Concepts) -> Iterator[Figure]:
     controls = value_range(counts, "{:,.0f}".format) if counts else ""
     words = TILES["have names, beside" if controls else "have names"]
     words = words.format(controls=controls)
-    words += (
-        TILES["unnamed births"].format(count=f"{len(concepts.born):,}")
-        if controls
-        else TILES["alone"]
-    )
+    if not controls:
+        words += TILES["alone"]
     yield Figure(f"{concepts.named:,}", words, "#atlas")
 
 

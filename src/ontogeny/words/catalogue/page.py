@@ -76,14 +76,10 @@ TILES = {
     "born": "concepts born",
     "born, beside": "concepts born (controls {controls})",
     "born, comparable": "concepts born, {seen} comparable (controls {controls})",
-    "named births": "concepts born with a name beyond controls; {count} born in all "
-    "(controls {controls})",
-    "named births, comparable": "concepts born with a name beyond controls; {count} born in all, "
-    "{seen} comparable (controls {controls})",
+    "named births": "named births beyond controls; {count} born",
     "alone": "; no control run",
-    "have names": "concepts with a name",
-    "have names, beside": "concepts with a name (controls {controls})",
-    "unnamed births": "; {count} born, no name of these beyond controls",
+    "have names": "named concepts",
+    "have names, beside": "named concepts (controls {controls})",
     "not yet": "not yet",
     "below": "below {word} frequencies",
     "nats below": "nats below {word} frequencies",
