@@ -14,8 +14,9 @@ import ontogeny as og
 from helpers import header_runs
 from ontogeny.errors import ArgumentError
 from ontogeny.start import fitting
-from ontogeny.start.fitting import hours_of, lines_on_paper
+from ontogeny.start.fitting import lines_on_paper
 from ontogeny.start.paper import Model, Paper, Wanted, _rate_here, check_fits
+from ontogeny.start.times import hours_of
 from ontogeny.trajectory.weights.files import _Shard
 
 STEPS = tuple(range(0, 300, 10))
