@@ -16,6 +16,7 @@ from .step_shades import places, shades
 from .tokens import ShownTokens
 
 MOST = 5
+LONGEST = 22  # letters of a name in its column
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def concept_rows(concepts: Concepts | None, read: TokenDates) -> tuple[ConceptRo
     totals = [int(is_strong[concept.place].sum()) for concept in lines]
     # The life lines stand by birth, and so do these.
     best = sorted(np.argsort(totals, kind="stable")[::-1][:MOST])
-    names = line_names(lines)
+    names = line_names(lines, LONGEST)
     return tuple(
         _row(
             concepts.node.path,
