@@ -113,7 +113,7 @@ def _own(layout: ChartLayout) -> ChartLayout:
 
 def _has_room(layout: ChartLayout, words: Sequence[str]) -> bool:
     """Return whether words fit right of the axis, or reach into the margin by no more than a gap."""
-    widest = 0.9 * layout.font * max(map(text_width, words), default=0.0)
+    widest = 0.85 * layout.font * max(map(text_width, words), default=0.0)
     return widest <= layout.right
 
 
