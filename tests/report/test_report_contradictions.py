@@ -219,6 +219,12 @@ def test_only_what_is_sure_is_bold(kind):
     assert render_page(content).count('<b class="unsure">') == plain
 
 
+def test_names_that_control_runs_have_as_well_are_not_bold():
+    screen = first_screen(read_content(KINDS["as many names as controls"]()))
+    (line,) = [each for each in screen.sentences if "a name" in each.lead]
+    assert not line.sure
+
+
 def claims_of(result, kind):
     return {c.subject.label: c for c in read_content(result).claims if c.kind is kind}
 

@@ -84,6 +84,18 @@ def test_counts_stand_beside_those_of_controls_in_one_line(content, concepts):
     assert "No birth has a name" not in line.text
 
 
+def test_births_are_bold_only_where_a_name_tells_them_from_those_of_controls(
+    content, concepts
+):
+    assert appeared(content, concepts).sure
+    alone = learned_concepts().drop_vars(
+        [name for name in learned_concepts().variables if name.endswith("_control")]
+    )
+    for data in (alone, alone.assign(named_phi=alone.named_phi * 0)):
+        told = read_content(made.tree({"learned-concepts": data}, steps=STEPS))
+        assert not appeared(told, read_concepts(told)).sure
+
+
 def test_births_without_a_name_are_said_to_be_no_proof():
     data = learned_concepts()
     unnamed = data.assign(

@@ -12,7 +12,7 @@ from ...words.content import Content
 from ...words.formats import joined, plural, sentence_start, value_range
 from ...words.story import Line
 from ...words.voice import Voice
-from .learned import born_beyond_controls, found_words, is_learned, told_births
+from .learned import born_beyond_controls, found_words, is_learned
 from .lives import Concepts
 from .nodes import asked_for, failure, without_lives
 
@@ -41,7 +41,10 @@ def appeared(content: Content, concepts: Concepts | None) -> Line | None:
         return Line(f"{lead}{end}", why, "#atlas")
     named = say.NAMED[1 if concepts.named == 1 else 2]
     lead = named.format(count=f"{concepts.named:,}", concepts=total)
-    return Line(f"{lead}{_in_controls(concepts)}.", _listed(concepts), "#atlas")
+    counts = [count for count, _ in concepts.named_controls]
+    is_sure = bool(counts) and concepts.named > max(counts)
+    beside = _in_controls(concepts)
+    return Line(f"{lead}{beside}.", _listed(concepts), "#atlas", sure=is_sure)
 
 
 def _beyond_token(data: xr.Dataset, section: str, voice: Voice) -> Line:
@@ -49,7 +52,9 @@ def _beyond_token(data: xr.Dataset, section: str, voice: Voice) -> Line:
     link = "#atlas" if data["again"].notnull().any() else f"#{section}"
     first, *further = map(voice.fill, found_words(data))
     text = f"{sentence_start('; '.join(further))}." if further else ""
-    return Line(f"{first}.", text, link, sure=told_births(data) != 0)
+    # A count of what both halves of the texts find is one; births and names are held against controls.
+    is_sure = "n_born" not in data or bool(born_beyond_controls(data))
+    return Line(f"{first}.", text, link, sure=is_sure)
 
 
 def _ruled(concepts: Concepts, unit: str) -> str:

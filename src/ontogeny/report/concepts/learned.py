@@ -87,7 +87,6 @@ def found_words(data: xr.Dataset) -> list[str]:
     ['16 concepts beyond the {token}', 'an untrained model has 60']
     """
     total, of_total = counts(data, "n_again")
-    born, of_born = counts(data, "n_born")
     named, of_named = counts(data, "n_named")
     # With few texts and positions that are learned it may have more than the run.
     untrained = counts(data, "n_untrained")[0]
@@ -96,50 +95,56 @@ def found_words(data: xr.Dataset) -> list[str]:
     if not every:
         return [say.NONE_FOUND]
     found = say.FOUND.format(concepts=plural(every, "concept"))
-    parts = [found]
     is_more = every != total
-    if math.isfinite(born):
-        verb = _of_count(say.WAS_BORN, born)
-        totals = () if is_more else of_total
-        beside = controls_words(of_born, totals)
-        of_refits = _refits_words(data)
-        some = f"{born:,.0f} ({of_refits})" if of_refits else f"{born:,.0f}"
-        of_all = say.OF.format(counts=found)
-        parts = [f"{some}{of_all} {verb}{beside}"]
-        # Births that a name tells from those of controls lead; a zero is told behind.
-        if born and (beyond := born_beyond_controls(data)):
-            named_births = _of_count(say.NAMED_BIRTHS, beyond)
-            parts = [
-                named_births.format(count=f"{beyond:,}"),
-                f"{say.IN_ALL}{parts[0]}",
-            ]
-        # What was found leads, and no zero; nor births that no name tells from those of controls,
-        # such as 29 of a run on words in random order.
-        no_names_of_births = told_births(data) == 0 if born else named > 0
-        if no_names_of_births:
-            lead = f"{named:,.0f}{of_all} {_of_count(say.HAS_NAME, named)}"
-            if not named > 0:
-                lead = _of_count(say.NONE_NAMED, every).format(concepts=found)
-            parts[0] = f"{lead}{controls_words(of_named)}"
-            some = f"{born:,.0f} {verb}" if born else say.NONE_BORN
-            beside = controls_words(of_born, totals, refits=of_refits)
-            parts.append(f"{some}{beside}")
-            named = math.nan
+    has_history = math.isfinite(counts(data, "n_born")[0])
+    names = []
     if math.isfinite(named):
         has = _of_count(say.HAS_NAME, named)
-        parts.append(f"{named:,.0f} {has}{controls_words(of_named)}")
+        names.append(f"{named:,.0f} {has}{controls_words(of_named)}")
+    if has_history:
+        parts = _births_words(data, every, names, () if is_more else of_total)
+    else:
+        parts = [found + ("" if is_more else controls_words(of_total)), *names]
     if is_more:
-        has_history = math.isfinite(born)
         there = _of_count(say.AT_END if has_history else say.IN_WHOLE, total)
         there = there.format(count=f"{total:,.0f}")
         others = "" if has_history else say.LEARNED_ALONE
         beside = controls_words(of_total, untrained=untrained)
         return [*parts, f"{there}{beside}{others}"]
-    if not math.isfinite(born):
-        parts[0] += controls_words(of_total)
     if math.isfinite(untrained):
         parts.append(say.UNTRAINED_HAS.format(count=f"{untrained:,.0f}"))
     return parts
+
+
+def _births_words(
+    data: xr.Dataset, every: int, names: list[str], totals: Sequence[float]
+) -> list[str]:
+    """Return how many of all concepts were born, and have a name: what training made leads.
+
+    Named births that no control run reaches stand first. Where there are none, names do: 29 births of
+    a run on words in random order are no concepts to a reader. `names` says how many have one.
+    """
+    born, of_born = counts(data, "n_born")
+    named, of_named = counts(data, "n_named")
+    found = say.FOUND.format(concepts=plural(every, "concept"))
+    of_all = say.OF.format(counts=found)
+    verb = _of_count(say.WAS_BORN, born)
+    refits = _refits_words(data)
+    some = f"{born:,.0f} ({refits})" if refits else f"{born:,.0f}"
+    births = f"{some}{of_all} {verb}{controls_words(of_born, totals)}"
+    beyond = born_beyond_controls(data)
+    if born and beyond:
+        lead = _of_count(say.NAMED_BIRTHS, beyond).format(count=f"{beyond:,}")
+        return [lead, f"{say.IN_ALL}{births}", *names]
+    names_lead = told_births(data) == 0 if born else named > 0
+    if not names_lead:
+        return [births, *names]
+    lead = _of_count(say.NONE_NAMED, every).format(concepts=found)
+    if named > 0:
+        lead = f"{named:,.0f}{of_all} {_of_count(say.HAS_NAME, named)}"
+    some = f"{born:,.0f} {verb}" if born else say.NONE_BORN
+    beside = controls_words(of_born, totals, refits=refits)
+    return [f"{lead}{controls_words(of_named)}", f"{some}{beside}"]
 
 
 def _of_count(words: dict[int, str], count: float) -> str:

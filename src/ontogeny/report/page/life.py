@@ -88,8 +88,12 @@ def life_picture(
     for layout in layouts:
         canvas = Canvas(layout, content.steps, KINDS)
         if has_loss:
-            told = [] if is_long or layout.narrow else labels
-            _draw_loss(canvas, content, first, curves, told, span)
+            spoken = f"{sentence_start(curves['title'])}: {', '.join(words)}"
+            with canvas.tagged(
+                "g", f'class="loss" role="img" aria-label="{escape(spoken)}"'
+            ):
+                told = [] if is_long or layout.narrow else labels
+                _draw_loss(canvas, content, first, curves, told, span)
         if concepts is not None and lines:
             _draw_lines(canvas, content, concepts, lines, cards)
         drawings.append(_wrapped(canvas, content, first))
@@ -113,8 +117,7 @@ def _own(layout: ChartLayout) -> ChartLayout:
 
 def _has_room(layout: ChartLayout, words: Sequence[str]) -> bool:
     """Return whether words fit right of the axis, or reach into the margin by no more than a gap."""
-    widest = 0.85 * layout.font * max(map(text_width, words), default=0.0)
-    return widest <= layout.right
+    return layout.font * max(map(text_width, words), default=0.0) <= layout.right
 
 
 def _caption(concepts: Concepts, lines: Sequence[Concept]) -> str:
@@ -204,17 +207,13 @@ def _draw_loss(
         if not curves["names"]:
             canvas.lines("run", stretches(xs, heights(track.values.tolist())))
 
-    spoken = f"{sentence_start(curves['title'])}: " + ", ".join(
-        with_arrow(words, value, span) for words, value, _ in _labels(content, curves)
-    )
-    with canvas.tagged("g", f'class="loss" role="img" aria-label="{escape(spoken)}"'):
-        for line in curves["lines"]:
-            if span[0] <= line["level"] <= span[1]:
-                y = float(heights([line["level"]])[0])
-                canvas.lines("reference", [[(layout.left, y), (right, y)]])
-        canvas.on_axes(curve)
-        _label_ends(canvas, labels, span, heights, (top, top + height))
-        canvas.box("hit", layout.left, top, layout.plot_width, height)
+    for line in curves["lines"]:
+        if span[0] <= line["level"] <= span[1]:
+            y = float(heights([line["level"]])[0])
+            canvas.lines("reference", [[(layout.left, y), (right, y)]])
+    canvas.on_axes(curve)
+    _label_ends(canvas, labels, span, heights, (top, top + height))
+    canvas.box("hit", layout.left, top, layout.plot_width, height)
     canvas.y = top + height + 6
 
 
@@ -274,7 +273,6 @@ def _draw_lines(
 
 def _names(layout: ChartLayout, lines: Sequence[Concept]) -> list[str]:
     """Return names as long as there is room for them; a phone has two lines for each."""
-    names = line_names(lines)
     for most in range(LONGEST, SHORTEST, -1):
         names = line_names(lines, most)
         widest = layout.font * max(map(text_width, names))
