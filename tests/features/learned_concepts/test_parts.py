@@ -88,3 +88,20 @@ def test_constant_features_stay_zero():
     X[:, 1] = np.arange(50)
     assert scale_of(centred(X)).tolist()[0] == 1.0
     assert not scaled(X)[:, [0, 2]].any()
+
+
+@pytest.mark.parametrize(
+    ("tokens", "features", "worse"), [(40, 60, True), (4000, 6, False)]
+)
+def test_a_prediction_that_is_worse_than_none_takes_nothing_away(
+    tokens, features, worse
+):
+    # A share that was learned was 1.1 to 3.2 of the layer where tokens were fewer than features.
+    rng = np.random.default_rng(0)
+    X = scaled(rng.normal(size=(tokens, features)))
+    Y = X @ rng.normal(size=(features, 8)) / 10 + rng.normal(size=(tokens, 8))
+    Y = np.asarray(Y - Y.mean(axis=0), dtype=np.float32)
+    predictor = Predictor(X, np.arange(tokens) % 2 == 0)
+    rest = Y - predictor.of(Y)
+    assert (np.square(rest).sum() > np.square(Y).sum()) == worse
+    np.testing.assert_array_equal(predictor.left(Y), Y if worse else rest)

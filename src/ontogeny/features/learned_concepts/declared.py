@@ -152,7 +152,9 @@ QUANTITIES = (
         minimum=0.0,
         optional=True,
         caption="Variance that neither the token nor a linear map of the first checkpoint predicts "
-        "on other texts. At the first checkpoint it is nothing by construction, and left out.",
+        "on other texts; all that the token leaves where such a map predicts worse than none, as with "
+        "fewer tokens than features. At the first checkpoint it is nothing by construction, and left "
+        "out.",
     ),
 )
 SECTION = Section(

@@ -155,8 +155,8 @@ class Finder:
 
     def _learned(self, first: np.ndarray, end: np.ndarray) -> Components:
         """Return the components of what the first checkpoint does not predict of the end."""
-        rows = np.array(end, dtype=np.float32)
-        rows -= Predictor(np.asarray(first, dtype=np.float32), self.half).of(rows)
+        predictor = Predictor(np.asarray(first, dtype=np.float32), self.half)
+        rows = predictor.left(np.asarray(end, dtype=np.float32))
         return self.components(scaled(rows))
 
     def _readable(self, X: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -270,9 +270,8 @@ class LearnedConcepts(OfSampledActivations):
             }
             if not is_first:
                 first = layer["first"].values[:, : H.shape[1]].astype(np.float32)
-                variables["learned_share"] = tokens.share(
-                    L - Predictor(first, half).of(L), H
-                )
+                learned = Predictor(first, half).left(L)
+                variables["learned_share"] = tokens.share(learned, H)
             codes = layer["codes"].values
             read = Predictor(scaled(L), half)
             readable, strength = presence(read, codes)

@@ -66,6 +66,15 @@ class Predictor:
             predicted[other] = self.X[other] @ self.weights(Y, side)
         return predicted
 
+    def left(self, Y: np.ndarray) -> np.ndarray:
+        """Return what is not predicted of Y (n, r) on texts that the weights do not know.
+
+        All of Y where the prediction is worse than none, as that from more features than tokens.
+        """
+        rest = self.of(Y)
+        np.subtract(Y, rest, out=rest)
+        return rest if np.vdot(rest, rest) < np.vdot(Y, Y) else Y
+
     def readable(self, Y: np.ndarray) -> np.ndarray:
         """Return the correlation (2, r) of Y with its prediction, on the half not fitted to.
 
