@@ -273,7 +273,7 @@ def test_a_copy_goes_on_by_itself_and_reaches_the_same(package):
 def test_what_was_found_is_found_anew_when_any_file_that_finds_it_changes(
     tmp_path, monkeypatch
 ):
-    # A list of these files lacked two that were parted from the others.
+    # A list of these files lacked two that came from splitting the others.
     from ontogeny.code import kept
 
     readers = shutil.copytree(kept._READERS, tmp_path / "code")

@@ -10,8 +10,9 @@ import pytest
 
 from ontogeny.errors import ArgumentError
 from ontogeny.start import names_of, toml
-from ontogeny.start.cost import Cost, _SeenError, _Watch, total
+from ontogeny.start.cost import Cost, total
 from ontogeny.start.sets import with_sets
+from ontogeny.start.watch import SeenError, Watch
 from ontogeny.tasks import bundled_texts
 
 AWKWARD = {
@@ -115,7 +116,7 @@ def test_costs_are_said_and_limits_are_in_words():
 
 
 def test_the_time_of_a_checkpoint_is_that_of_all_its_tasks_and_states_are_apart():
-    watch = _Watch("step 20", False)
+    watch = Watch("step 20", False)
     for label, cells, seconds in (
         ("references", 0, 5.0),
         ("reading step 10", 3, 9.0),
@@ -123,13 +124,13 @@ def test_the_time_of_a_checkpoint_is_that_of_all_its_tasks_and_states_are_apart(
         ("states", 0, 7.0),
     ):
         watch.advance(label, cells, seconds)
-    with pytest.raises(_SeenError):
+    with pytest.raises(SeenError):
         watch.advance("step 20", 1, 2.0)
     assert (watch.before, watch.step, watch.late) == (12.0, 42.0, 2.0)
 
 
 def test_what_controls_do_not_have_is_taken_apart_by_when_cells_were_written():
-    watch = _Watch("step 20", False, ["writing", "motion"])
+    watch = Watch("step 20", False, ["writing", "motion"])
     now = time.time()
 
     def written(name, step, ago):
@@ -150,7 +151,7 @@ def test_what_controls_do_not_have_is_taken_apart_by_when_cells_were_written():
     watch.advance("reading step 20", 4, 100.0)
     assert watch.of_run == pytest.approx(11, abs=1e-3)
     written("entropy", 20, 1)
-    with pytest.raises(_SeenError):
+    with pytest.raises(SeenError):
         watch.advance("step 20", 1, 2.0)
     assert watch.of_run == pytest.approx(11, abs=1e-3)
 
