@@ -8,8 +8,8 @@ import ontogeny as og
 from helpers import tiny_models
 from helpers.control_runs import run_of
 from helpers.study_examples import tiny_inputs
+from helpers.task_at_work import TaskAtWork
 from ontogeny.start.paper import Paper, Wanted
-from ontogeny.study.running import run as running
 from ontogeny.trajectory.weights.files import _Shard
 
 STEPS = (0, 1, 2, 5, 9)
@@ -29,24 +29,18 @@ def readings(monkeypatch):
     Tasks of control runs are one, "control", and what is read before the first is "before".
     """
     places = defaultdict(set)
-    task = ["before"]
+    at_work = TaskAtWork(monkeypatch)
     opened = []  # so that no two have one number
-    mapped, computed = _Shard._mapped, running.compute_task
+    mapped = _Shard._mapped
 
     def counting(self, offset, size, dtype):
         opened.append(self)
-        places[task[0], self._path, id(self)].add((offset, size))
+        label = at_work.label
+        of_task = "control" if ": " in label else label.partition(" ")[0]
+        places[of_task or "before", self._path, id(self)].add((offset, size))
         return mapped(self, offset, size, dtype)
 
-    def computing(job, of):
-        task[0] = "control" if ": " in of.label else of.label.split()[0]
-        try:
-            return computed(job, of)
-        finally:
-            task[0] = "before"
-
     monkeypatch.setattr(_Shard, "_mapped", counting)
-    monkeypatch.setattr(running, "compute_task", computing)
 
     def counts():
         read = Counter()

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
+from helpers.task_at_work import TaskAtWork
 from helpers.text_models import text_run
 from ontogeny.start import cost
 from ontogeny.study import make_study
-from ontogeny.study.running import run as running
 
 STEPS = (10, 20, 40, 80, 160, 320)  # without an initialisation
 TEXTS = 12
@@ -52,23 +52,15 @@ def passes(place, monkeypatch):
     study = make_study(CONTENT)
     block = type(study.trajectory[STEPS[0]].model().model.layers[0])
     forward = block.forward
-    computed = running.compute_task
-    counts, task = Counter(), [""]
+    counts = Counter()
+    at_work = TaskAtWork(monkeypatch)
 
     def counting(self, states, *given, **named):
         if len(states) == TEXTS and self.self_attn.layer_idx == 0:
-            counts[task[0]] += 1
+            counts[at_work.label] += 1
         return forward(self, states, *given, **named)
 
-    def computing(job, of):
-        task[0] = of.label
-        try:
-            return computed(job, of)
-        finally:
-            task[0] = ""
-
     monkeypatch.setattr(block, "forward", counting)
-    monkeypatch.setattr(running, "compute_task", computing)
     return counts
 
 

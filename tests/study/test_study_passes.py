@@ -12,6 +12,7 @@ import xarray as xr
 import ontogeny as og
 from helpers import tiny_models
 from helpers.study_examples import tiny_inputs
+from helpers.task_at_work import TaskAtWork
 from ontogeny.capture import forward, reading
 from ontogeny.needs import Activations
 from ontogeny.observables import (
@@ -73,21 +74,18 @@ def counted(tmp_path_factory):
     """The folder of a study, and how often each task ran all texts."""
     torch.manual_seed(0)
     trajectory = og.Trajectory.from_models({step: tiny_models.gpt2() for step in STEPS})
-    counts, task, folder = Counter(), [""], tmp_path_factory.mktemp("passes")
+    counts = Counter()
+    folder = tmp_path_factory.mktemp("passes")
     with pytest.MonkeyPatch.context() as patch:
-        called, computed = forward._called, running.compute_task
+        called = forward._called
+        at_work = TaskAtWork(patch)
 
         def calling(model, ids, inputs):
             if len(ids) == TEXTS:
-                counts[task[0]] += 1
+                counts[at_work.label] += 1
             return called(model, ids, inputs)
 
-        def computing(job, of):
-            task[0] = of.label
-            return computed(job, of)
-
         patch.setattr(forward, "_called", calling)
-        patch.setattr(running, "compute_task", computing)
         study = og.Study(trajectory, tiny_inputs(TEXTS), observables(), controls=1)
         study.run(folder)
     return folder, counts
@@ -114,20 +112,16 @@ def test_what_learned_concepts_read_beside_the_checkpoints_is_other_models(
     torch.manual_seed(0)
     trajectory = og.Trajectory.from_models({step: tiny_models.gpt2() for step in steps})
     block = type(tiny_models.gpt2().transformer.h[0])
-    blocks, task = Counter(), [""]
-    forward_of_block, computed = block.forward, running.compute_task
+    blocks = Counter()
+    forward_of_block = block.forward
+    at_work = TaskAtWork(monkeypatch)
 
     def counting(self, states, *given, **named):
         if len(states) == TEXTS:
-            blocks[task[0], self.attn.layer_idx] += 1
+            blocks[at_work.label, self.attn.layer_idx] += 1
         return forward_of_block(self, states, *given, **named)
 
-    def computing(job, of):
-        task[0] = of.label
-        return computed(job, of)
-
     monkeypatch.setattr(block, "forward", counting)
-    monkeypatch.setattr(running, "compute_task", computing)
     concepts = og.observables.LearnedConcepts(
         n_concepts=3, examples=0, max_tokens=None, layers="transformer.h.0.mlp"
     )
@@ -155,18 +149,15 @@ def test_the_weights_of_a_control_are_computed_once_for_all_that_is_read_of_a_st
     steps = (10, 20, 30)  # without an initialisation: the untrained model is made
     torch.manual_seed(0)
     trajectory = og.Trajectory.from_models({step: tiny_models.gpt2() for step in steps})
-    loads, load, computed, task = Counter(), Skeleton.load, running.compute_task, [""]
+    loads = Counter()
+    load = Skeleton.load
+    at_work = TaskAtWork(monkeypatch)
 
     def loading(skeleton, checkpoint):
-        loads[task[0]] += 1
+        loads[at_work.label] += 1
         return load(skeleton, checkpoint)
 
-    def computing(job, of):
-        task[0] = of.label
-        return computed(job, of)
-
     monkeypatch.setattr(Skeleton, "load", loading)
-    monkeypatch.setattr(running, "compute_task", computing)
     joint = JointConcepts("*.mlp", n_concepts=4, n_active=2, examples=2)
     study = og.Study(trajectory, tiny_inputs(TEXTS), [Loss(), joint], controls=2)
     assert not study.run(tmp_path / "s").problems()
