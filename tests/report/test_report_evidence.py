@@ -12,6 +12,7 @@ from helpers import ability_nodes, compared_runs, report_kinds
 from helpers import concept_trees as made
 from helpers import report_examples as examples
 from helpers.report_page import Page
+from ontogeny.claims import Certainty
 from ontogeny.report.concepts.atlas import read_atlas
 from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.report.page.html import render_page
@@ -89,6 +90,12 @@ def test_every_link_of_the_page_leads_to_an_element(content):
     assert links and {link[1:] for link in links} <= ids | cards
     folded = [attrs["data-folded"] for _, attrs in page.tags if "data-folded" in attrs]
     assert {place for places in folded for place in places.split()} <= ids
+
+
+def test_what_is_sure_has_a_p_value_that_says_so(content):
+    # A loss that fell as far as it rose in control runs was sure, beside p = 0.2.
+    sure = [claim for claim in content.claims if claim.certainty is Certainty.SURE]
+    assert [claim for claim in sure if claim.p_value > 0.05] == []
 
 
 def test_every_lead_and_tile_has_evidence_and_is_short(content):

@@ -456,7 +456,7 @@ def test_what_cannot_be_read_at_the_end_does_not_grow():
     lost = data.assign(
         readability=data.readability.where(data.step < data.step[-1], 0.0)
     )
-    for shown, course in ((data, "grows"), (lost, "comes and goes")):
+    for shown, course in ((data, "grows"), (lost, "not at the end")):
         found = read_concepts(
             read_content(made.tree({"learned-concepts": shown}, steps=STEPS))
         )

@@ -127,6 +127,10 @@ def test_the_loss_is_learned_with_any_number_of_controls_however_bad_they_get(co
     node = node_of_loss(6.95, 1.76, -2.0, controls=controls)
     assert node.learned.all() and node.beyond.all() and node.changed.all()
     assert float(node.loss_p_learned) == 0.001 and float(node.loss_learned_from) == 100
+    # Controls may move as far the other way: no claim stands beside the p-value of that test.
+    sure = [claim for claim in claims(node) if claim.certainty is Certainty.SURE]
+    assert {Kind.CHANGED, Kind.BEYOND_MOTION, Kind.LEARNED} <= {c.kind for c in sure}
+    assert [claim for claim in sure if claim.p_value > 0.05] == []
 
 
 def test_of_three_kinds_of_words_renaming_tells_nothing_and_controls_judge():

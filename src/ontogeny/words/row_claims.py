@@ -176,7 +176,9 @@ def _of_row(row: Row, why: Reason | None) -> Iterator[dict[str, Any]]:
     sure: dict[str, Any] = {"certainty": Certainty.SURE, **half}
     changed = sure if row.changed else _unchanged(row)
     yield {"kind": Kind.CHANGED, "test": _decisive(row), **ends, **changed}
-    controls = {"beside": _controls(row), "test": "p_control"}
+    # What was learned is beyond motion by that test, though controls move as far the other way.
+    of_beyond = _decisive(row) if row.beyond else "p_control"
+    controls = {"beside": _controls(row), "test": of_beyond}
     beyond = sure if row.beyond else _as_controls(row)
     yield {"kind": Kind.BEYOND_MOTION, **ends, **controls, **beyond}
     if row.can_learn:

@@ -72,8 +72,9 @@ class Concept:
     @property
     def course(self) -> str:
         """What became of a concept without a birth, in a few words."""
-        has_left = self.kind == "grows" and not self.readable_at_end
-        return say.COMES_AND_GOES if has_left else self.kind
+        was_there = self.kind in ("grows", "from the start")
+        has_left = was_there and not self.readable_at_end
+        return say.NOT_AT_END if has_left else self.kind
 
     @property
     def life(self) -> str:
@@ -203,8 +204,8 @@ def marks_words(chosen: Sequence[Concept]) -> str:
     births = say.BIRTH_MARKS if any(math.isfinite(one.born) for one in chosen) else ""
     courses = {one.course for one in chosen}
     grows = say.GROWS if "grows" in courses else ""
-    goes = say.GOES if say.COMES_AND_GOES in courses else ""
-    return " ".join(filter(None, [births, grows, goes]))
+    left = say.LEFT if say.NOT_AT_END in courses else ""
+    return " ".join(filter(None, [births, grows, left]))
 
 
 def best_words(concepts: Concepts, count: int) -> str:

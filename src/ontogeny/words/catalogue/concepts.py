@@ -44,8 +44,8 @@ SHADES = (
 )
 BIRTH_MARKS = "Dot: birth; bar: the checkpoints between which it lies."
 GROWS = "Grows: weaker at first, but not shown to be absent, so no birth."
-COMES_AND_GOES = "comes and goes"
-GOES = "Comes and goes: cannot be read at the last checkpoint."
+NOT_AT_END = "not at the end"
+LEFT = "Not at the end: cannot be read at the last checkpoint."
 ALL_OF = "All {kind}."
 ONLY = "The {kind}."
 CHOSEN = "{count} of {kind}: {how}."
