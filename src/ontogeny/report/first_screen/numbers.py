@@ -88,17 +88,16 @@ def _of_abilities(content: Content) -> Iterator[Figure]:
 
 
 def _of_changes(content: Content) -> Iterator[Figure]:
-    """Give how many concepts a further training turned; those beyond controls, if there are any."""
+    """Give how many concepts a further training turned: beyond controls, or without any to test it."""
     every = [c for c in content.claims if c.kind is Kind.TURNED and not c.subject.run]
     sure = [claim for claim in every if claim.certainty is Certainty.SURE]
-    turned = sure or every
+    untested = [claim for claim in every if claim.certainty is Certainty.NOT_TESTED]
+    turned = sure or untested
     if turned:
         # Of single concepts, which have a strength, before counts of joint ones.
         single = sum(int(math.isfinite(claim.first)) for claim in turned)
         count = float(single) or sum(claim.value for claim in turned)
-        is_untested = turned[0].certainty is Certainty.NOT_TESTED
-        unsure = "turned, not tested" if is_untested else "turned, open"
-        words = TILES["turned" if sure else unsure]
+        words = TILES["turned" if sure else "turned, not tested"]
         yield Figure(f"{count:,.0f}", words, content.link(turned[0]))
 
 

@@ -72,7 +72,6 @@ TILES = {
     "able": "abilities above chance",
     "turned": "concepts turned",
     "turned, not tested": "concepts turned; not tested",
-    "turned, open": "concepts turned; not shown beyond controls",
     "born": "concepts born",
     "born, beside": "concepts born (controls {controls})",
     "born, comparable": "concepts born, {seen} comparable (controls {controls})",
