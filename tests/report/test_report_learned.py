@@ -12,7 +12,7 @@ import xarray as xr
 
 from helpers import concept_trees as made
 from helpers.learned_tree import STEPS, learned_concepts
-from ontogeny.report.chart.canvas import NARROW, WIDE
+from ontogeny.report.chart.canvas import NARROW, WIDE, text_width
 from ontogeny.report.concepts.appeared import appeared
 from ontogeny.report.concepts.atlas import read_atlas
 from ontogeny.report.concepts.learned import (
@@ -25,10 +25,11 @@ from ontogeny.report.concepts.nodes import read_concepts
 from ontogeny.report.first_screen import screen
 from ontogeny.report.first_screen.numbers import numbers_of
 from ontogeny.report.page.html import render_page
-from ontogeny.report.page.life import life_picture
+from ontogeny.report.page.life import _brief, life_picture
 from ontogeny.report.paper.contact_sheet import draw_contact_sheet
 from ontogeny.report.style import STRENGTHS
 from ontogeny.words.catalogue import learned_concepts as learned_words
+from ontogeny.words.catalogue.concepts import LIVES, UNCONFIRMED
 from ontogeny.words.content import read_content
 
 
@@ -463,3 +464,13 @@ def test_what_cannot_be_read_at_the_end_does_not_grow():
         growing = [one for one in found.every if one.kind == "grows"]
         assert growing and {one.life for one in growing} == {course}
         assert course in marks_words(growing).lower()
+
+
+@pytest.mark.parametrize("at_end", [True, False])
+@pytest.mark.parametrize("kind", [*learned_words.KINDS, *LIVES, UNCONFIRMED])
+def test_a_phone_has_room_for_what_became_of_every_concept(concepts, kind, at_end):
+    # "in the learned part alone" left the screen.
+    shown = dataclasses.replace(
+        concepts.every[0], kind=kind, born=math.nan, readable_at_end=at_end
+    )
+    assert NARROW.font * text_width(_brief(shown)) <= NARROW.right

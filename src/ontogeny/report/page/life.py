@@ -285,7 +285,7 @@ def _brief(concept: Concept) -> str:
     """Return what there is room for on a phone; the interval stays in the card."""
     if math.isfinite(concept.born):
         return step_text(concept.born)
-    return concept.course.removeprefix("from the ")
+    return say.BRIEF.get(concept.course, say.BRIEF_OTHERWISE)
 
 
 def _draw_line(

@@ -46,6 +46,9 @@ BIRTH_MARKS = "Dot: birth; bar: the checkpoints between which it lies."
 GROWS = "Grows: weaker at first, but not shown to be absent, so no birth."
 NOT_AT_END = "not at the end"
 LEFT = "Not at the end: cannot be read at the last checkpoint."
+# On a phone, which has room for eight letters; of other courses no birth is judged or confirmed.
+BRIEF = {"from the start": "start", "grows": "grows", NOT_AT_END: "ended"}
+BRIEF_OTHERWISE = "no birth"
 ALL_OF = "All {kind}."
 ONLY = "The {kind}."
 CHOSEN = "{count} of {kind}: {how}."
