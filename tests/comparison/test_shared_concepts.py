@@ -229,7 +229,7 @@ def claims_on(node):
 
 def test_claims_say_what_is_shown_and_no_more():
     one = concepts([[10, 20, 40, 80, 160, 320], [10, 30, 41, 90, 170, 300]])
-    node = node_of({"h": (one, None)}, ["r0", "r1"])
+    node = node_of({"h": (one, [])}, ["r0", "r1"])
     for claim in claims_on(node).values():
         assert claim.value == 6
         assert (claim.certainty, claim.reason) == (
@@ -237,11 +237,11 @@ def test_claims_say_what_is_shown_and_no_more():
             Reason.NO_CONTROLS,
         )
     assert node.order_p < 0.05
-    for claim in claims_on(node_of({"h": (one, one)}, ["r0", "r1"])).values():
+    for claim in claims_on(node_of({"h": (one, [one])}, ["r0", "r1"])).values():
         assert claim.certainty is Certainty.AS_CONTROLS  # mere motion
         assert [beside.value for beside in claim.beside] == [6]
     few = concepts([[10, 20], [20, 10]], [[True, True], [True, False]], 1.0)
-    node = node_of({"h": (few, one)}, ["r0", "r1"])
+    node = node_of({"h": (few, [one])}, ["r0", "r1"])
     assert (node.in_all, node.in_one, node.by_chance) == (1, 1, 1) and np.isnan(
         node.order_p
     )
@@ -251,7 +251,7 @@ def test_claims_say_what_is_shown_and_no_more():
 def test_more_than_controls_by_chance_is_open_and_not_called_no_more():
     """Two beside none are one in four by chance."""
     two, none = concepts([[10, 20], [20, 10]]), concepts([[-1, -1], [-1, -1]])
-    born = claims_on(node_of({"h": (two, none)}, ["r0", "r1"]))[Kind.BORN, "h"]
+    born = claims_on(node_of({"h": (two, [none])}, ["r0", "r1"]))[Kind.BORN, "h"]
     assert born.value == 2 > born.beside[0].value == 0
     assert (born.certainty, born.reason) == (Certainty.OPEN, Reason.WITHIN_CHANCE)
     assert born.p_value == 0.25
@@ -263,7 +263,7 @@ def test_the_steps_that_control_runs_were_read_at_stand_in_the_result():
         run: (np.arange(n), np.ones((n, 2)))
         for run, n in zip(runs, (2, 1), strict=True)
     }
-    node = node_of({"layer 1": (one, dataclasses.replace(one, life=life))}, runs)
+    node = node_of({"layer 1": (one, [dataclasses.replace(one, life=life)])}, runs)
     assert node.control_steps_read.values.tolist() == [2, 1]
     assert node.steps_read.values.tolist() == [3, 3]
 
@@ -273,7 +273,7 @@ def test_tables_and_claims_count_the_same_and_say_what_they_leave_out():
     births = [[-1, 24, 24, 10], [-1, 56, 56, unclear]]
     one = concepts(births)
     one = dataclasses.replace(one, low=one.birth - 16, high=one.birth + 16)
-    node = node_of({"h": (one, None)}, ["r0", "r1"])
+    node = node_of({"h": (one, [])}, ["r0", "r1"])
     found = claims_on(node)
     assert found[Kind.SHARED, "h"].value == 4 and node.from_start == 1
     assert found[Kind.BORN, "h"].value == 2 and node.births_meet == 0  # meet at 40
@@ -295,9 +295,9 @@ def test_tables_and_claims_count_the_same_and_say_what_they_leave_out():
 def test_births_of_several_layers_are_corrected_over_them():
     five = concepts([[10, 20, 40, 80, 160], [10, 30, 41, 90, 170]])
     none = concepts([[-1] * 5, [-1] * 5])
-    alone = claims_on(node_of({"h.0": (five, none)}, ["r0", "r1"]))[Kind.BORN, "h.0"]
+    alone = claims_on(node_of({"h.0": (five, [none])}, ["r0", "r1"]))[Kind.BORN, "h.0"]
     assert alone.certainty is Certainty.SURE and alone.p_value == pytest.approx(1 / 32)
-    layers = {f"h.{i}": (five, none) for i in range(2)}
+    layers = {f"h.{i}": (five, [none]) for i in range(2)}
     found = claims_on(node_of(layers, ["r0", "r1"]))
     for layer in layers:
         born = found[Kind.BORN, layer]

@@ -127,7 +127,7 @@ def _shared(data: xr.Dataset) -> Iterator[Claim]:
         of_controls = data[f"{name}_control"].values.tolist()
         sureness = sureness_of_counts(counts, of_controls)
         for i, layer in enumerate(map(str, data.layer.values)):
-            beside = Beside("control", "first control runs", of_controls[i])
+            beside = Beside("control", "control runs", of_controls[i])
             yield Claim(
                 kind,
                 Subject(NODE, name, layer, label=wholes[name][i]),

@@ -28,7 +28,7 @@ from ..words.levels import Levels
 from ..words.voice import STEPS, Voice
 from .claims import claims_of_runs
 from .clock import Clock, LossClock, make_clock
-from .concepts import NODE, concepts_of_runs, studies_of
+from .concepts import NODE, comparable, concepts_of_runs, found_by_runs, studies_of
 from .differences import check_differences, kernel_differences
 from .figures import figures_of_runs
 from .nodes import node_of_runs
@@ -76,8 +76,10 @@ def compare(
         Heading of the page.
     concepts
         Whether one joint dictionary is fitted over all runs: which concepts they share, and when
-        each run got them (node ``shared-concepts``). Checkpoints are read once more, so runs must
-        be folders of studies on the same texts that hold joint concepts. Study files lie beside
+        each run got them (node ``shared-concepts``). Without it, the node holds the learned
+        concepts of all runs that are the same, where they read the same tokens. For a dictionary
+        checkpoints are read once more, so runs must be folders of studies on the same texts that
+        hold joint or learned concepts. Study files lie beside
         them as ``FOLDER.toml``; where they do not, give the studies by the names of the runs. What
         was read is kept in the folders until it is fitted: a comparison that was stopped goes on.
     seeds
@@ -136,6 +138,9 @@ def compare(
     front: dict[str, xr.Dataset] = {}
     if studies:
         front[NODE] = concepts_of_runs(studies, chosen_progress(progress))
+    elif (name := comparable(opened)) is not None:
+        shared = found_by_runs(opened, name)
+        front |= {} if shared is None else {NODE: shared}
     problems: list[str] = []
     for run in opened:
         problems += [f"{run.name}: {text}" for text in run.attribute("problems", [])]

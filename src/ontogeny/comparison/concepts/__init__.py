@@ -1,7 +1,17 @@
-"""One dictionary of concepts over the runs of a comparison."""
+"""Concepts over the runs of a comparison: those of each run matched, or one dictionary over all."""
 
+from .comparable import comparable
+from .found import found_by_runs
 from .node import NODE
 from .shared import concepts_of_runs, price_of_concepts
 from .views import studies_of, views_here
 
-__all__ = ["NODE", "concepts_of_runs", "price_of_concepts", "studies_of", "views_here"]
+__all__ = [
+    "NODE",
+    "comparable",
+    "concepts_of_runs",
+    "found_by_runs",
+    "price_of_concepts",
+    "studies_of",
+    "views_here",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from ..rows import numbered
 from .fitting import START, LayerConcepts
 
 NODE = "shared-concepts"
+LayersOfRuns = Mapping[str, tuple[LayerConcepts, Sequence[LayerConcepts]]]
+"""By layer what runs share, and what the control runs do that stand beside each other."""
 COUNTS = ("in_all", "in_some", "in_one", "born_in_all", "from_start")
 CHANGES = ("kept", "unclear", "turned", "lost", "new")
 
@@ -34,17 +36,26 @@ SECTION = Section(
 
 
 def node_of(
-    layers_of_runs: Mapping[str, tuple[LayerConcepts, LayerConcepts | None]],
+    layers_of_runs: LayersOfRuns,
     runs: Sequence[str],
     words: str = "",
+    section: Section = SECTION,
+    more: Mapping[str, Any] | None = None,
 ) -> xr.Dataset:
-    """Return the node of the concepts of each layer, with those of control runs, None without."""
-    data = xr.Dataset(coords={"layer": list(layers_of_runs), "run": list(runs)}).merge(
-        xr.Dataset(_counts(layers_of_runs))
-    )
-    for name, part in {"steps_read": 0, "control_steps_read": 1}.items():
-        if fit := next(iter(layers_of_runs.values()))[part]:
-            data[name] = "run", [len(steps) for steps, _ in fit.life.values()]
+    """Return the node of the concepts of each layer, with those of sets of control runs.
+
+    `more` are counts beside those of all such nodes, over ``layer``.
+    """
+    counts = {**_counts(layers_of_runs), **(more or {})}
+    coords = {"layer": list(layers_of_runs), "run": list(runs)}
+    data = xr.Dataset(counts, coords)
+    own, controls = next(iter(layers_of_runs.values()))
+    read = {"steps_read": own.life}
+    if controls:
+        read["control_steps_read"] = controls[0].life
+    for name, life in read.items():
+        if life:
+            data[name] = "run", [len(steps) for steps, _ in life.values()]
     shared = _Lines("concept", runs)
     partial = _Lines("partly_shared", runs)
     changed = _Lines("changed_concept", runs)
@@ -73,7 +84,7 @@ def node_of(
             newborn = data[[*names]].isel(concept=born)
             data = data.merge(newborn.rename({**names, "concept": "newborn"}))
     texts = [words] if words else []
-    return attach(_with_names(data), SECTION, _figures(data, runs), texts, role="runs")
+    return attach(_with_names(data), section, _figures(data, runs), texts, role="runs")
 
 
 def layer_names(layers: Sequence[str]) -> list[str]:
@@ -89,9 +100,7 @@ def layer_names(layers: Sequence[str]) -> list[str]:
     return [kinds[" " in n].format(n) if n[:1].isdigit() else n for n in short]
 
 
-def _counts(
-    fits: Mapping[str, tuple[LayerConcepts, LayerConcepts | None]],
-) -> dict[str, Any]:
+def _counts(fits: LayersOfRuns) -> dict[str, Any]:
     """Return the counts of each layer, over ``layer``."""
     rows = [_counts_of_layer(*fit) for fit in fits.values()]
     return {
@@ -100,7 +109,7 @@ def _counts(
 
 
 def _counts_of_layer(
-    one: LayerConcepts, control: LayerConcepts | None
+    one: LayerConcepts, controls: Sequence[LayerConcepts]
 ) -> dict[str, Any]:
     number = one.present.sum(axis=0)
     (order, p) = one.order()
@@ -119,11 +128,14 @@ def _counts_of_layer(
             k: np.nan if change is None else (change["kind"] == k).sum()
             for k in CHANGES
         },
-        "in_all_control": np.nan if control is None else control.everywhere.sum(),
-        "born_in_all_control": np.nan
-        if control is None
-        else control.born_everywhere.sum(),
+        "in_all_control": _most(each.everywhere for each in controls),
+        "born_in_all_control": _most(each.born_everywhere for each in controls),
     }
+
+
+def _most(of_controls: Iterable[np.ndarray]) -> float:
+    """Return how many concepts a set of control runs has at most, NaN without controls."""
+    return max((float(each.sum()) for each in of_controls), default=np.nan)
 
 
 class _Lines:
@@ -202,9 +214,11 @@ def _with_names(data: xr.Dataset) -> xr.Dataset:
         "births_meet": "births whose intervals overlap",
         "order_correlation": "rank correlation of births between runs",
         "order_p": "p-value of their order",
-        "by_chance": "shared with tokens in other orders",
-        "in_all_control": "in the first control run of every run",
-        "born_in_all_control": "born in the first control run of every run",
+        "named_in_all": "in all runs, with a name",
+        "named_in_all_control": "the most with a name that control runs share",
+        "by_chance": "shared by chance",
+        "in_all_control": "the most that control runs share",
+        "born_in_all_control": "the most that were born in control runs of all",
         "steps_read": "{checkpoint}s that the run was read at",
         "control_steps_read": "{checkpoint}s that its control run was read at",
         **{kind: kind for kind in CHANGES},
@@ -258,9 +272,14 @@ def _figures(data: xr.Dataset, runs: Sequence[str]) -> list[Figure]:
                 "as a share of its peak there. What every run has from its start is left out.",
             )
         )
-    more = "births_meet order_correlation order_p by_chance in_all_control born_in_all_control"
+    more = (
+        "named_in_all births_meet order_correlation order_p by_chance in_all_control "
+    )
+    more += "born_in_all_control named_in_all_control"
     names = [
-        n for n in [*CHANGES, *COUNTS, *more.split()] if bool(data[n].notnull().any())
+        n
+        for n in [*CHANGES, *COUNTS, *more.split()]
+        if n in data and bool(data[n].notnull().any())
     ]
     figures.append(
         Table(

@@ -139,11 +139,11 @@ def _fitted(
         doing = f"fitting the concepts of {label} over {len(runs)} runs"
         progress.note(doing)
         activity.now(doing)
-        control = (
-            of_layer(controls, of_controls, layers[label], None) if controls else None
-        )
+        beside = []
+        if controls:
+            beside = [of_layer(controls, of_controls, layers[label], None)]
         one = of_layer(runs, files, layers[label], describing, start)
-        fitted[label] = (replace(one, change=None) if is_base_second else one, control)
+        fitted[label] = (replace(one, change=None) if is_base_second else one, beside)
     names = [run.name for run in runs]
     node = node_of(fitted, names, f"{runs[0].note} {words}".strip())
     if start is None and not any(one.change is not None for one, _ in fitted.values()):

@@ -28,7 +28,9 @@ from ...study.folder.code import code_of
 from ...study.planning.parts import RunPart
 from ...study.running.run import left_of
 from ..layers import match_layers
+from ..sources import open_runs
 from .aligned import aligned_tokens, rows_of
+from .comparable import comparable
 from .view_cells import FOLDER, VIEWS, ViewCell, compute, task_of
 
 MOST_TOKENS = 5000  # of a dictionary over all runs, where the study says nothing of one
@@ -246,13 +248,19 @@ def _joint(asked: Any) -> Any:
 
 
 def views_here(runs: Mapping[str, Any], progress: Progress) -> bool:
-    """Return whether the concepts of runs can be read again without a download; say why not."""
+    """Return whether runs need one dictionary, and can be read again without a download; say why not.
+
+    They need none where the concepts that each of them found are compared, but to say what a second
+    run, trained from the first, made of its concepts.
+    """
     try:
         views, _ = views_of(studies_of(runs, True))
         matched_layers(list(views.values()))
     except ArgumentError as error:
         progress.note(f"no dictionary over all runs: {error}")
         return False
+    if comparable(open_runs(runs)) is not None and not _is_tuned(list(views.values())):
+        return False  # what each run found beyond the token is compared
     checkpoints = chain.from_iterable(run.part.trajectory for run in views.values())
     here = all(checkpoint.is_downloaded for checkpoint in checkpoints)
     if not here:
@@ -329,13 +337,28 @@ def began_at(
     if len(runs) != 2:
         return None
     base, tuned = runs
-    whole = tuned.part.graph.digests.whole
-    first = next(iter(tuned.part.trajectory))
-    # The weights of a base that is given, or adapted, are part of what its step 0 is made of.
-    begun = {whole(first), whole(first.sources[0])}
+    begun = _begun(tuned)
     return max(
         (step for step in files[base.name] if base.digests[step] in begun), default=None
     )
+
+
+def _begun(run: RunViews) -> set[str]:
+    """Return by which weights it is known where a run begins.
+
+    The weights of a base that is given, or adapted, are part of what its step 0 is made of.
+    """
+    whole = run.part.graph.digests.whole
+    first = next(iter(run.part.trajectory))
+    return {whole(first), whole(first.sources[0])}
+
+
+def _is_tuned(runs: Sequence[RunViews]) -> bool:
+    """Return whether one of two runs begins at weights of the other."""
+    if len(runs) != 2:
+        return False
+    pairs = (runs, runs[::-1])
+    return any(_begun(tuned) & set(base.digests.values()) for base, tuned in pairs)
 
 
 def price(runs: Sequence[RunViews]) -> str:
