@@ -34,7 +34,6 @@ from ontogeny import tasks, training
 from ontogeny.demo import run_demo
 from ontogeny.observables import (
     AttentionEntropy,
-    JointConcepts,
     LearnedConcepts,
     Loss,
     Predictions,
@@ -96,15 +95,14 @@ def seeds(folder: Path) -> Path:
     kept, heldout = tasks.split_texts(tasks.python_documentation(), 0.05)
     tokenizer = tasks.train_tokenizer(kept, 2048)
     stream = torch.tensor([i for ids in tokenizer(kept).input_ids for i in ids])
-    inputs = og.Inputs.from_texts(heldout[:60], tokenizer, max_length=64)
+    inputs = og.Inputs.from_texts(heldout, tokenizer, max_length=64)
     measures = [
         Loss(),
         AttentionEntropy(),
-        JointConcepts(
-            layers=["layers[1:4:2].mlp"], n_concepts=40, max_tokens=2000, examples=4
-        ),
+        TokenLosses(),
+        LearnedConcepts(("layers[1]", "layers[3]"), n_concepts=40, max_tokens=20000),
     ]
-    folders, studies = {}, {}
+    folders = {}
     for seed in SEEDS:
 
         def make(run: Path, seed: int = seed) -> None:
@@ -114,10 +112,9 @@ def seeds(folder: Path) -> Path:
         trajectory = og.Trajectory.from_folder(run).select(count=10)
         name = f"seed {seed}"
         folders[name] = folder / "studies" / f"seed-{seed}"
-        studies[name] = og.Study(trajectory, inputs, measures, **CONTROLS)
-        studies[name].run(folders[name])
+        og.Study(trajectory, inputs, measures, **CONTROLS).run(folders[name])
     title = "Three seeds of a small LLaMA"
-    compared = og.compare(folders, concepts=studies, title=title)
+    compared = og.compare(folders, title=title, seeds=True)
     return og.report.write(compared, folder / "seeds.html")
 
 

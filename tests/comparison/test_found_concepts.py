@@ -9,11 +9,10 @@ import xarray as xr
 import ontogeny as og
 from ontogeny.claims import Certainty, Kind, from_dataset
 from ontogeny.comparison.concepts import NODE
-from ontogeny.comparison.concepts.found import same_concepts
-from ontogeny.observables.control_matches import SAME
+from ontogeny.comparison.concepts.found import SAME, same_concepts
+from ontogeny.observables.fit_identity import SKETCH
 
 STEPS = np.array([0, 10, 20, 40, 80])
-SKETCH = 64
 SHARED = 12
 OWN = 5
 CONTROLS = 2
@@ -56,7 +55,7 @@ def study(
     names = np.where(has_name, names, "")[order].astype(object)
     first = np.isfinite(born)
     dims = ("layer", "concept")
-    life = (STEPS >= np.nan_to_num(born, nan=1e9)[:, None]).astype(float)
+    life = (np.nan_to_num(born, nan=1e9)[:, None] <= STEPS).astype(float)
 
     def over(values):
         return dims, np.stack([values] * len(layers))
@@ -71,14 +70,18 @@ def study(
             "concept_born_before": over(born),
             "named_phi": over(phi),
             "name": over(names),
-            "words": over(np.full(len(rows), "sea · ship · whale · boat", dtype=object)),
+            "words": over(
+                np.full(len(rows), "sea · ship · whale · boat", dtype=object)
+            ),
             "life": ((*dims, "step"), np.stack([life] * len(layers))),
             "share": (("step", "layer"), np.ones((len(STEPS), len(layers)))),
         },
         {"step": STEPS, "layer": list(layers), "concept": np.arange(len(rows))},
     )
     if of_controls is not None:
-        sketches = np.stack([np.concatenate([near(rng, of_controls, 0.9), unit(rng, 3)])])
+        sketches = np.stack(
+            [np.concatenate([near(rng, of_controls, 0.9), unit(rng, 3)])]
+        )
         stacked = np.stack([np.concatenate([sketches] * len(layers))] * CONTROLS)
         many = ("run", "layer", "control_concept")
         data = data.assign(
@@ -127,7 +130,7 @@ def test_two_components_of_a_run_that_are_like_one_of_another_share_it_once():
     a = np.eye(1, SKETCH)
     both = np.zeros((2, SKETCH))
     both[0, :2] = 0.9, np.sqrt(1 - 0.81)
-    both[1, :3] = 0.8, 0, 0.6
+    both[1, :3] = 0.6, 0, 0.8
     members = same_concepts([a, both])
     assert (members >= 0).all(axis=0).sum() == 1
     assert members.shape == (2, 2)

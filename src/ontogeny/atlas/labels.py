@@ -25,6 +25,7 @@ from ..whole_files import write_whole
 FILE = "names.toml"
 _KEYS = {"node": str, "layer": str, "concept": int, "fit": str, "name": str}
 _CODE = "code"
+KEPT = 64  # numbers of a sketch that stand beside a name
 SAME = 0.9  # correlation of codes, as far as sketches tell it, from which on a name follows them
 _LONGEST = 80
 _HEAD = """\
@@ -49,8 +50,9 @@ class Labels:
         """Return the names of the concepts of a fit by their numbers.
 
         Names of other fits go to the concept whose code is nearest to that which was named, where
-        it is the same but for noise; `sketches` (r, 64) are those of this fit.
+        it is the same but for noise; `sketches` (r, s) are those of this fit.
         """
+        sketches = None if sketches is None else _kept(sketches)
         numbers = {
             key[2]: name
             for key, name in self.names.items()
@@ -167,7 +169,7 @@ def add_label(
 ) -> Path:
     """Give the concept of a key ``(node, layer, concept, fit)`` a name; return the file.
 
-    By its `sketch` (64,) the name finds the concept in another fit.
+    By its `sketch` (s,) the name finds the concept in another fit.
 
     Raises
     ------
@@ -182,7 +184,7 @@ def add_label(
     code = (
         {}
         if sketch is None
-        else {_CODE: np.round(1000 * np.nan_to_num(sketch)).astype(int).tolist()}
+        else {_CODE: np.round(1000 * np.nan_to_num(_kept(sketch))).astype(int).tolist()}
     )
     _append(path, {**dict(zip(_KEYS, key, strict=False)), "name": text, **code})
     return path
@@ -199,13 +201,20 @@ def fit_of(data: xr.Dataset, layer: str, step: int) -> str:
 
 
 def sketches_of(data: xr.Dataset, layer: str, step: int = -1) -> np.ndarray | None:
-    """Return (r, 64) by which the concepts of a layer are known again; None of older results."""
+    """Return (r, s) by which the concepts of a layer are known again; None of older results."""
     if "code_sketch" not in data:
         return None
     sketches = data["code_sketch"].sel(layer=layer)
     if "step" in sketches.dims:
         sketches = sketches.isel(step=step_position(data.step.values.tolist(), step))
     return np.asarray(sketches.transpose("concept", "sketch").values, dtype=np.float64)
+
+
+def _kept(sketches: np.ndarray) -> np.ndarray:
+    """Return the first numbers of sketches (..., s), again of length 1."""
+    some = sketches[..., :KEPT]
+    length = np.linalg.norm(some, axis=-1, keepdims=True)
+    return np.asarray(some / np.where(length > 0, length, 1.0))
 
 
 def _checked(name: object) -> str:

@@ -27,8 +27,8 @@ VARIABLES: Names = {
 def with_control_matches(data: xr.Dataset) -> xr.Dataset:
     """Return a node with the component of each control run whose codes are most like a concept's.
 
-    Their sketches are compared (`code_sketch`): the correlation that 64 numbers tell has a standard
-    error of .06 at .7, and of .125 where there is none, so that the largest of fifty is about .3.
+    Their sketches are compared (`code_sketch`): the correlation that 256 numbers tell has a standard
+    error of .03 at .7, and of .06 where there is none, so that the largest of fifty is about .15.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def with_control_matches(data: xr.Dataset) -> xr.Dataset:
 
     Examples
     --------
-    >>> own, theirs = np.eye(2, 64), np.eye(3, 64)[None, None, ::-1]
+    >>> own, theirs = np.eye(2, 256), np.eye(3, 256)[None, None, ::-1]
     >>> born = (("run", "layer", "control_concept"), [[[np.nan, 20.0, np.nan]]])
     >>> found = with_control_matches(
     ...     xr.Dataset(

@@ -8,7 +8,10 @@ import numpy as np
 
 from ..inputs.sampling import TokenSample
 
-SKETCH = 64  # numbers by which a concept is known again
+# Numbers by which a concept is known again. Of 64, three runs of 70 components shared two by chance
+# where codes had to correlate by .5.
+SKETCH = 256
+BITS = 64  # of each mixed key
 
 
 def fit_id(codes: np.ndarray) -> tuple[tuple[()], np.ndarray]:
@@ -22,7 +25,7 @@ def fit_id(codes: np.ndarray) -> tuple[tuple[()], np.ndarray]:
 def code_sketch(
     codes: np.ndarray, sample: TokenSample
 ) -> tuple[tuple[str, str], np.ndarray]:
-    """Return (r, 64) what tells by its codes (n, r) whether a concept of another fit is the same.
+    """Return (r, 256) what tells by its codes (n, r) whether a concept of another fit is the same.
 
     Sums of the standardised codes with random signs, which depend on text and place of a token
     alone. The cosine of two sketches is about the correlation of the codes, also where some of the
@@ -43,7 +46,10 @@ def code_sketch(
     token = (sample.text.astype(np.uint64) << np.uint64(32)) + (
         sample.position + 1
     ).astype(np.uint64)
-    bits = _mixed(token)[:, None] >> np.arange(SKETCH, dtype=np.uint64) & np.uint64(1)
+    parts = _APART * np.arange(SKETCH // BITS, dtype=np.uint64)
+    places = np.arange(BITS, dtype=np.uint64)
+    mixed = _mixed(token[:, None] + parts)
+    bits = (mixed[..., None] >> places & np.uint64(1)).reshape(len(token), SKETCH)
     values = np.asarray(codes, dtype=np.float64)
     centred = values - values.mean(axis=0)
     sums = centred.T @ (2.0 * bits - 1.0)
@@ -51,6 +57,9 @@ def code_sketch(
     return ("concept", "sketch"), (sums / np.where(length > 0, length, 1.0)).astype(
         np.float32
     )
+
+
+_APART = np.uint64(0x632BE59BD9B4E019)  # between the keys of a token's parts
 
 
 def _mixed(keys: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from ..errors import ArgumentError
 from ..inputs import Inputs
 from ..inputs.scoring import AnswersCutError
 from ..observables import ModelFacts
+from ..observables.registry import make
 from ..trajectory import Trajectory
 from ..trajectory.recorded import recorded_losses
 from .best_loss import best_loss
@@ -129,7 +130,8 @@ class Draft:
         """Choose the observables that fit; return the facts, and what is said of examples."""
         model = self._read_by_tokenizer(model)
         entries, left_out = fitted(self.preset, model, len(self.trajectory))
-        entries = _with_prompts(self._as_scored(entries), self.wishes.prompts, left_out)
+        entries = _readable(self._as_scored(entries), self.inputs, left_out)
+        entries = _with_prompts(entries, self.wishes.prompts, left_out)
         content = self.content
         entries += of_places(
             {**content, "observables": entries}, self.first, self.preset, model
@@ -228,6 +230,23 @@ def _with_prompts(
         )
     others = [entry for entry in entries if entry["kind"] != "writing"]
     return [*others, {"kind": "writing", "prompts": list(prompts)}]
+
+
+def _readable(
+    entries: Sequence[dict[str, Any]],
+    inputs: Mapping[str, Inputs],
+    left_out: dict[str, str],
+) -> list[dict[str, Any]]:
+    """Return the tables of a preset whose observables can use the texts; say why others cannot."""
+    kept = []
+    for table in entries:
+        try:
+            make(**table).check_inputs(inputs)
+        except ArgumentError as error:
+            left_out[table["kind"]] = str(error).rstrip(".")
+        else:
+            kept.append(table)
+    return kept
 
 
 def _by_reason(left_out: Mapping[str, str]) -> list[dict[str, Any]]:

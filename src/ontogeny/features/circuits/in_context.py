@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -90,6 +91,12 @@ class InContextLearning(OfPredictions):
         "worse: see the losses.",
         source="Olsson et al. 2022",
     )
+
+    def check_inputs(self, inputs: Mapping[str, Any]) -> None:
+        """Refuse texts that are too short, or of which no token is scored early and late."""
+        name = self.on or next(iter(inputs))
+        if name in inputs:
+            Windows.of(inputs[name], self.early, self.late, self.window)
 
     def observe(self, reading: Any, state: xr.Dataset | None) -> xr.Dataset:
         """Return the score, its null, and the losses that they are made of."""
