@@ -12,9 +12,10 @@ from helpers.model_facts import plain_facts
 from helpers.own_model import write_own
 from ontogeny.capture.vocabulary_map import Readout
 from ontogeny.features.concepts.described import WRITTEN, vocabulary
+from ontogeny.observables.registry import make
 from ontogeny.start import draft
 from ontogeny.start.places import of_places
-from ontogeny.start.presets import fitted, preset_named
+from ontogeny.start.presets import PRESETS, fitted, preset_named
 from ontogeny.study.file import make_sources
 
 FACTS = plain_facts(width=8, layers=("a", "b"))
@@ -84,3 +85,22 @@ def test_rows_that_look_padded_are_named_and_end_where_the_study_says(tmp_path):
     content["inputs"]["pad_token_id"] = 9
     (texts,) = make_sources(content, tmp_path)[1].values()
     assert texts.lengths.tolist() == [2] * 30 and not texts.notes
+
+
+@pytest.mark.parametrize(
+    "rows", [[[3, 4, 5, 6, 7]] * 30, [[3, 4, 5] * 20], [[3, 4]] * 8], ids=len
+)
+@pytest.mark.parametrize("score", ["all", "last:1"])
+@pytest.mark.parametrize("name", list(PRESETS))
+def test_a_preset_asks_nothing_that_its_texts_cannot_answer(name, rows, score):
+    """`--preset everything` on sums of ten tokens ended in an error about an argument of its own."""
+    inputs = og.Inputs.from_tokens(rows, score=score)
+    tables, left_out = fitted(preset_named(name), replace(FACTS, tokens=500), 9)
+    kept = draft._readable(tables, {"text": inputs}, left_out)
+    for table in kept:
+        make(**table).check_inputs({"text": inputs})
+    for table in tables:
+        assert table in kept or left_out[table["kind"]]
+    asked = {table["kind"] for table in tables}
+    if "in-context-learning" in asked and score != "all":
+        assert "in-context-learning" in left_out

@@ -80,7 +80,8 @@ def test_special_tokens_and_short_texts_are_left_out():
         "the first text ends with a special token"
     )
     with pytest.raises(
-        ArgumentError, match="late must be at most the length of some text"
+        ArgumentError,
+        match="early and late must be places at which some text has scored tokens",
     ):
         Windows.of(inputs, 2, 12, 1)
 

@@ -182,8 +182,8 @@ class Windows:
         rows = np.flatnonzero(long & begin.any(axis=1) & end.any(axis=1))
         if not len(rows):
             raise ArgumentError(
-                f"late must be at most the length of some text with ordinary tokens there; got "
-                f"{late}, and the longest text has {inputs.lengths.max()} tokens."
+                f"early and late must be places at which some text has scored tokens; got {early} "
+                f"and {late}, and the longest text has {inputs.lengths.max()} tokens."
             )
         return replace(spans, texts=texts.subset(rows))
 
