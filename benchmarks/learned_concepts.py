@@ -185,7 +185,6 @@ def sets(given: argparse.Namespace) -> Callable[[str], dict[str, Any]]:
         examples=1,
         seed=0,
     )
-    untrained = finder.components(first)
 
     def make(key: str) -> dict[str, Any]:
         kind, number = key.split()
@@ -196,7 +195,7 @@ def sets(given: argparse.Namespace) -> Callable[[str], dict[str, Any]]:
         rows[steps[0]] = left(start) if kind == "scale" else first
         grown = left(with_norms(start, norms_of(of[steps[-1]].model())))
         end = {steps[-1]: rows[steps[-1]]}
-        state = finder.layer(rows[steps[0]], untrained, end, [grown])
+        state = finder.layer(rows[steps[0]], rows[steps[0]], end, [grown])
         codes = state["codes"].values.astype(np.float32)
         parts = [presence(Predictor(rows[step], half), codes) for step in steps]
         curves = Curves(*(np.stack(part, axis=1) for part in zip(*parts, strict=True)))

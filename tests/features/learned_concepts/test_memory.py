@@ -38,8 +38,7 @@ def held(tokens):
     finder = found.Finder(None, None, None, np.arange(tokens) % 2 == 0, 24, 0, 0)
 
     def one(path, each):
-        untrained = finder.components(each[0])
-        return finder.layer(each[0], untrained, {step: each[step] for step in STEPS})
+        return finder.layer(each[0], each[0], {step: each[step] for step in STEPS})
 
     tracemalloc.start()
     state = by_layer(rows, one)

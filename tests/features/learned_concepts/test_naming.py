@@ -6,8 +6,9 @@ import pytest
 import ontogeny as og
 from ontogeny.concepts.beyond_token import strong
 from ontogeny.features.learned_concepts.contexts import BANDS, contexts, typical
-from ontogeny.features.learned_concepts.found import Finder
+from ontogeny.features.learned_concepts.found import BEYOND, Finder
 from ontogeny.features.learned_concepts.naming import Namer, phi
+from ontogeny.features.learned_concepts.parts import scaled
 from ontogeny.features.learned_concepts.places import FLAGS, REST, Places, Rule
 
 WORDS = [
@@ -205,9 +206,38 @@ def test_a_rule_of_the_middle_places_alone_is_no_name(places, namer):
 
     def names_of(others):
         code = 3.0 * house + others * mixed + noise
-        return finder._described(code[:, None], untrained)["name"][1].tolist()
+        taught = np.ones(1, dtype=bool)
+        return finder._described(code[:, None], untrained, taught)["name"][1].tolist()
 
     assert names_of(2.9) == ["word “house”"] and names_of(4.0) == [""]
+
+
+def test_what_an_untrained_model_tells_gets_no_name(places, namer):
+    """A base that is tuned has learned before: what it tells may have a name, also where it grows."""
+    rng = np.random.default_rng(10)
+    after = places.words(-1) == places.names.index("looking")
+    n = len(after)
+
+    def rows(strength):
+        X = rng.normal(size=(n, 6))
+        X[:, 0] += strength * after
+        return scaled(X).astype(np.float16)
+
+    halves = places.sample.text % 2 == 0
+    finder = Finder(namer, places, None, halves, 6, 2, 0)
+    end = {1: rows(12)}
+    blank = rows(0)
+    taught = ["after “looking”"]
+
+    def names_of(first, untrained, grown):
+        state = finder.layer(first, untrained, end, [grown])
+        names = state["name"].values[state["found_in"].values == BEYOND]
+        return [name for name in names if name]
+
+    assert names_of(blank, blank, rows(0)) == taught
+    assert names_of(blank, rows(12), rows(0)) == []
+    assert names_of(blank, blank, rows(12)) == []
+    assert names_of(rows(12), blank, rows(12)) == taught
 
 
 def test_words_of_one_text_alone_are_not_listed(places, namer):

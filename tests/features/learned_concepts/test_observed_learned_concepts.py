@@ -139,6 +139,7 @@ def test_names_are_shown_beyond_chance_and_an_untrained_model_alone(layer):
     limit = np.maximum(layer.name_limit.values, 0.3)
     is_beyond = (layer.name_p.values <= 0.05) & (layer.name_phi.values > limit)
     is_beyond &= (layer.name_auc.values >= 0.6) & (layer.name_middle.values >= 1 / 3)
+    is_beyond &= layer.untrained_readability.values < 0.5
     assert ((layer["name"].values != "") == is_beyond).all()
     assert float(layer.n_named) == is_beyond.sum()
     np.testing.assert_array_equal(

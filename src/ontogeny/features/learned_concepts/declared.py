@@ -106,6 +106,10 @@ FOUND: Names = {
         "readability of the codes where the first checkpoint has only grown",
         "1",
     ),
+    "untrained_readability": (
+        "readability of the codes from an untrained model, also grown where a run begins with it",
+        "1",
+    ),
     "sharpness": ("excess kurtosis of the codes", "1"),
     "in_learned": ("correlation with the nearest component of the learned part", "1"),
     "found_at": ("step whose activations it was found in", "steps"),
@@ -165,7 +169,7 @@ SECTION = Section(
     "every fit.",
     symbol="Aₜ = E[Aₜ | token] + W A₀ + learned part",
     null="Control runs move as far and learn nothing: what they give by the same rules stands "
-    "beside. A name beats 95 % of those of an untrained model.",
+    "beside. A name beats 95 % of those of an untrained model, which cannot tell its code.",
     care="That the learned part cannot be read at the first checkpoint is so by construction. A "
     "birth says that the layer comes to write something, not that the model uses it.",
     source="Tokenised autoencoders, crosscoders; by exact methods",

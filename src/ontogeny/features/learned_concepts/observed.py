@@ -185,8 +185,7 @@ class LearnedConcepts(OfSampledActivations):
         def one(path: str, X: np.ndarray) -> Mapping[str, Any]:
             left = {step: rows[step][path] for step in searched}
             larger = [each[path] for each in grown]
-            untrained = finder.components(blank[path])
-            found = finder.layer(X, untrained, left, larger)
+            found = finder.layer(X, blank[path], left, larger)
             for array in (X, blank[path], *left.values(), *larger):
                 let_go(array)
             return found

@@ -16,7 +16,8 @@ KINDS = {
 RULE = (
     "What a layer holds beyond the current {token} is unmixed; what fits to both halves of the "
     "texts find is a concept. A name is a rule that its strong places share: chosen on one half of "
-    "the texts, judged on the other, and better than 95 % of those of an untrained model."
+    "the texts, judged on the other, and better than 95 % of those of an untrained model, from which "
+    "the concept cannot be read."
 )
 BIRTHS = "A birth tells of learning where it has a name that no control run reaches."
 NO_BIRTH_BEYOND = "No birth has a name that no control run reaches."
