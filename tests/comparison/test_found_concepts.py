@@ -215,3 +215,20 @@ def test_concepts_of_other_tokens_are_not_matched(other, allow):
     births = np.full(SHARED, np.nan)
     runs = {"a": study(0, common, births), "b": study(1, common, births, **other)}
     assert NODE not in og.compare(runs, allow=[allow]).tree.children
+
+
+def test_models_without_a_history_share_concepts_without_births():
+    common = unit(np.random.default_rng(7), SHARED)
+    births = np.full(SHARED, np.nan)
+    runs = {}
+    for i in range(2):
+        tree = study(i, common, births)
+        node = tree["learned-concepts"].to_dataset()
+        lives = [n for n in node if n.startswith("concept_") or n == "life"]
+        alone = xr.DataTree.from_dict({"learned-concepts": node.drop_vars(lives)})
+        alone.attrs = tree.attrs
+        runs[f"model {i}"] = alone
+    node = og.compare(runs)[NODE].to_dataset().isel(layer=0)
+    assert int(node.in_all) == SHARED
+    assert int(node.born_in_all) == int(node.from_start) == 0
+    assert "concept_life" not in node

@@ -103,18 +103,18 @@ class _Found:
     def of(cls, node: xr.Dataset) -> _Found:
         """Return what a node of one layer holds of the run and its controls."""
         one = node.isel(concept=np.isfinite(node.code_sketch.values).all(axis=-1))
-        kind = one.concept_kind.values if "concept_kind" in one else []
         birth = _of_each(one, "concept_born")
-        birth = np.where([k == FROM_START for k in kind], START, birth)
-        life = one.life.dropna("step", how="all").transpose("step", "concept")
+        if "concept_kind" in one:
+            birth = np.where(one.concept_kind.values == FROM_START, START, birth)
+        steps, life = _life(one)
         return cls(
             one.code_sketch.values,
             birth,
             *(_of_each(one, f"concept_born_{end}") for end in ("after", "before")),
             _of_each(one, "named_phi"),
             [_label(one.isel(concept=i)) for i in range(one.sizes["concept"])],
-            life.step.values,
-            life.values,
+            steps,
+            life,
             tuple(_controls(node)),
         )
 
@@ -140,6 +140,14 @@ def _controls(node: xr.Dataset) -> Iterator[_Found]:
             np.empty(0),
             np.empty((0, count)),
         )
+
+
+def _life(one: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """Return steps (T,) and shares of the peaks (T, c); no step of a model without a history."""
+    if "life" not in one:
+        return np.empty(0), np.empty((0, one.sizes["concept"]))
+    life = one.life.dropna("step", how="all").transpose("step", "concept")
+    return life.step.values, life.values
 
 
 def _of_each(one: xr.Dataset, name: str, dim: str = "concept") -> np.ndarray:

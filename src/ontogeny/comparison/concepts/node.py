@@ -171,9 +171,11 @@ class _Lines:
             run: xr.DataArray(life[:, places].T, {"step": steps}, (d, "step"))
             for run, (steps, life) in one.life.items()
         }
-        names = xr.DataArray(list(lives), dims="run", name="run")
-        life = xr.concat(list(lives.values()), names, join="outer")
-        self.parts.append(xr.Dataset(values).assign({f"{d}_life": life}))
+        part = xr.Dataset(values)
+        if lives:  # models without a history have none
+            names = xr.DataArray(list(lives), dims="run", name="run")
+            part[f"{d}_life"] = xr.concat(list(lives.values()), names, join="outer")
+        self.parts.append(part)
 
     def data(self) -> xr.Dataset:
         """Return all of them."""
@@ -192,6 +194,8 @@ def _birth_text(one: LayerConcepts, run: int, concept: int) -> str:
     """Return what a table says of a concept in a run."""
     if not one.present[run, concept]:
         return "–"
+    if not one.life:
+        return "yes"
     birth = float(one.birth[run, concept])
     if birth == START:
         return "from the start"
@@ -259,7 +263,7 @@ def _figures(data: xr.Dataset, runs: Sequence[str]) -> list[Figure]:
                 "resamples of texts and in fits to halves of them.",
             )
         )
-    if "concept" in data.dims:
+    if "concept_life" in data:
         figures.append(
             Heatmap(
                 "shared-lives",
