@@ -17,6 +17,7 @@ from .formats import listed, named, spread
 from .verdicts import (
     LEVEL,
     Found,
+    Runs,
     Verdict,
     decided,
     each,
@@ -74,7 +75,7 @@ def attention_and_rank(results: Found) -> list[Verdict]:
     ]
 
 
-def _of_every_m(attention: Sequence[xr.Dataset]) -> Verdict:
+def _of_every_m(attention: Runs) -> Verdict:
     """Judge whether entropy falls to less than half for every m; one alone can refute it only."""
     names = attention[0].set.values
     entropy = each(

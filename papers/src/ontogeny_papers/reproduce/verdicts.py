@@ -165,13 +165,17 @@ def verdict_view(
     return attach(data, section, [table], statements, role="claims")
 
 
-Found = Mapping[str, Mapping[str, Sequence[xr.Dataset]]]
+Runs = Sequence[xr.Dataset]
+"""What is kept of each seed of a run, such as a node of its study."""
+RunsOf = Mapping[str, Runs]
+"""The seeds of every run, by its label."""
+Found = Mapping[str, RunsOf]
 """The nodes of each seed's study, by node and label of the run."""
 
 LEVEL = 0.05
 
 
-def each(runs: Sequence[xr.Dataset], number: Callable[[xr.Dataset], Any]) -> np.ndarray:
+def each(runs: Runs, number: Callable[[xr.Dataset], Any]) -> np.ndarray:
     """Return what a function gives of each seed, (seeds, ...).
 
     Examples
@@ -298,6 +302,6 @@ def more_often(count: int, trials: int, chance: float) -> tuple[bool, float]:
     return p <= LEVEL, p
 
 
-def last_of(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
+def last_of(runs: Runs, name: str) -> np.ndarray:
     """Return the last value of every set of texts, of each seed: (seeds, sets)."""
     return each(runs, lambda run: run[name].isel(step=-1).transpose("set"))

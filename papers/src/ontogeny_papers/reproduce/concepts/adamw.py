@@ -24,7 +24,7 @@ from ontogeny.training.masked import MaskedBatch, MaskedLanguageModelling, maske
 from ..averages import mean_of_seeds
 from ..formats import short
 from ..recipe import Findings, Materials, MeasuredRecipe
-from ..verdicts import Verdict, if_finite, unanimous
+from ..verdicts import Runs, Verdict, if_finite, unanimous
 
 # Of the way that the weights went: updates that are the same up to rounding.
 _EQUAL = 1e-6
@@ -279,7 +279,7 @@ def _objective(
 # ---- verdicts and curves ------------------------------------------------------------------------
 
 
-def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
+def judge(runs: Runs) -> list[Verdict]:
     """Judge whether printed updates are those of PyTorch and of the loop, and what they learn."""
     steps = runs[0].sizes["update"]
 
@@ -325,7 +325,7 @@ def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
     ]
 
 
-def _updates_view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
+def _updates_view(runs: Runs) -> xr.Dataset:
     labels = {
         "apart_pytorch": "printed against PyTorch",
         "apart_coupled": "decay in the gradient against PyTorch",
@@ -354,7 +354,7 @@ def _updates_view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
     return mean_of_seeds(updates, [quantity], section, role="motion")
 
 
-def _loss_view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
+def _loss_view(runs: Runs) -> xr.Dataset:
     labels = {
         "printed": "AdamW as printed",
         "pytorch": "PyTorch's AdamW",

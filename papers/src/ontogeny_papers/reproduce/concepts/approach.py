@@ -13,7 +13,16 @@ from ontogeny.summary.noise import reference_index
 from ...dynamics.progress import learning_progress
 from ...observables.curves.base import floor_of
 from ..formats import short
-from ..verdicts import Verdict, decided, each, exceeds, if_finite, why_open
+from ..verdicts import (
+    Runs,
+    RunsOf,
+    Verdict,
+    decided,
+    each,
+    exceeds,
+    if_finite,
+    why_open,
+)
 
 _TWICE = float(np.log(2))
 _TURNED = (
@@ -22,7 +31,7 @@ _TURNED = (
 )
 
 
-def falls(nodes: Sequence[xr.Dataset], *, of_paper: bool = True) -> Verdict:
+def falls(nodes: Runs, *, of_paper: bool = True) -> Verdict:
     """Judge Definition 11: below the first value for good, in all distances and layers.
 
     Distances to the last step fall in a run that learned nothing as well, where that is so.
@@ -99,7 +108,7 @@ def _controls_fell(node: xr.Dataset) -> np.ndarray:
     )
 
 
-def further(nodes: Sequence[xr.Dataset]) -> Verdict:
+def further(nodes: Runs) -> Verdict:
     """Judge whether they fall further than those of turned runs over the same steps."""
     beyond = each(nodes, lambda node: node.beyond.mean())
     rows = [node.sizes["row"] for node in nodes]
@@ -119,9 +128,7 @@ def further(nodes: Sequence[xr.Dataset]) -> Verdict:
 # ---- regimes and shape --------------------------------------------------------------------------
 
 
-def two_regimes(
-    nodes: Sequence[xr.Dataset], regimes: Sequence[xr.Dataset], what: str
-) -> Verdict:
+def two_regimes(nodes: Runs, regimes: Runs, what: str) -> Verdict:
     """Judge whether a smooth regime is followed by a noisy one, noisier than refits are.
 
     Parameters
@@ -197,10 +204,7 @@ WHOLE = "the {} is near-exponential over the whole run"
 
 
 def exponential(
-    fits: Sequence[xr.Dataset],
-    claim: str = WHOLE.format("approach"),
-    *,
-    of_paper: bool = False,
+    fits: Runs, claim: str = WHOLE.format("approach"), *, of_paper: bool = False
 ) -> Verdict:
     """Judge whether curves are exponential rather than of another shape, by layers and seeds."""
     shares = each(fits, lambda node: node.exponential.mean())
@@ -218,7 +222,7 @@ def exponential(
     )
 
 
-def best_other(fits: Sequence[xr.Dataset]) -> np.ndarray:
+def best_other(fits: Runs) -> np.ndarray:
     """Return the mean R² of the best shape other than an exponential, (seeds,)."""
     others = [
         name for name in fits[0].model.values if name not in ("exponential", "constant")
@@ -226,7 +230,7 @@ def best_other(fits: Sequence[xr.Dataset]) -> np.ndarray:
     return each(fits, lambda node: node.r2_of.sel(model=others).max("model").mean())
 
 
-def converges(dynamics: Sequence[xr.Dataset]) -> Verdict:
+def converges(dynamics: Runs) -> Verdict:
     """Judge whether changes vanish in the refits' noise; a falling learning rate does that alone.
 
     So it can be refuted here, and not shown.
@@ -250,11 +254,7 @@ def converges(dynamics: Sequence[xr.Dataset]) -> Verdict:
 # ---- one extractor beside others ----------------------------------------------------------------
 
 
-def smoother(
-    name: str,
-    nodes: dict[str, Sequence[xr.Dataset]],
-    regimes: dict[str, Sequence[xr.Dataset]],
-) -> Verdict:
+def smoother(name: str, nodes: RunsOf, regimes: RunsOf) -> Verdict:
     """Judge whether one extractor's curves are smoother late than those of others, and refits not.
 
     Parameters

@@ -16,7 +16,7 @@ from ontogeny.observables import Observable
 
 from ...observables.concepts.dimension import IntrinsicDimension
 from ..formats import short
-from ..verdicts import LEVEL, Found, Verdict, if_finite, more_often, unanimous
+from ..verdicts import LEVEL, Found, Runs, Verdict, if_finite, more_often, unanimous
 from .concept_recipe import ConceptRecipe, sizes
 from .paths import the_runs
 
@@ -55,7 +55,7 @@ def _label(extractor: str) -> str:
     return f"concepts-{extractor}-table-3"
 
 
-def _falls(runs: Sequence[xr.Dataset], extractor: str) -> Verdict:
+def _falls(runs: Runs, extractor: str) -> Verdict:
     """Judge whether the mean dimension of the checkpoints is lower in the later half.
 
     No dictionaries of control runs are kept, so that a fall would not be shown to be learned.
@@ -219,7 +219,7 @@ def _with_spectrum(run: xr.Dataset, rng: np.random.Generator) -> xr.Dataset:
     return run.assign(spectrum=("layer", list(own)), apart=("layer", list(apart)))
 
 
-def _of_spectrum(runs: Sequence[xr.Dataset]) -> Verdict:
+def _of_spectrum(runs: Runs) -> Verdict:
     """Compare the dimension of an SVD dictionary with that of random directions as long."""
     own, apart = np.concatenate([[run.spectrum, run.apart] for run in runs], axis=1)
     return Verdict(

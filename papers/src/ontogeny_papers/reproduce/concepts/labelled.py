@@ -19,7 +19,7 @@ from ...observables.labelled.directions import ConceptDirections
 from ...observables.labelled.tcav import TCAV
 from ..formats import short
 from ..recipe import Materials
-from ..verdicts import LEVEL, Found, Verdict, more_often, unanimous
+from ..verdicts import LEVEL, Found, Runs, Verdict, more_often, unanimous
 from .concept_recipe import ConceptRecipe, ConceptSize, sizes, studied_texts
 from .labelled_texts import of_topic, of_word_order
 from .masked_run import MaskedRun
@@ -87,7 +87,7 @@ def judge(results: Found) -> Sequence[Verdict]:
     ]
 
 
-def _readable(runs: Sequence[xr.Dataset], name: str) -> Verdict:
+def _readable(runs: Runs, name: str) -> Verdict:
     """State whether a concept is learned: readable in the end, more so than at first."""
     accuracies = [
         run.accuracy.sel(concept=name).dropna("step", how="all") for run in runs
@@ -116,7 +116,7 @@ def _readable(runs: Sequence[xr.Dataset], name: str) -> Verdict:
     )
 
 
-def _control_ends(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
+def _control_ends(runs: Runs, name: str) -> np.ndarray:
     """Return the best layer's accuracy of every control run at its last step."""
     if "accuracy_control" not in runs[0]:
         return np.array([np.nan])
@@ -130,7 +130,7 @@ def _control_ends(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
     return np.concatenate([np.atleast_1d(end.values) for end in ends])
 
 
-def _matters(runs: Sequence[xr.Dataset], readable: Sequence[xr.Dataset]) -> Verdict:
+def _matters(runs: Runs, readable: Runs) -> Verdict:
     """Judge whether scores differ from those of directions for shuffled labels.
 
     A direction that does not tell the labels apart is no concept, and refutes nothing.
@@ -160,7 +160,7 @@ def _matters(runs: Sequence[xr.Dataset], readable: Sequence[xr.Dataset]) -> Verd
     )
 
 
-def _noisier(runs: Sequence[xr.Dataset]) -> Verdict:
+def _noisier(runs: Runs) -> Verdict:
     """Judge whether scores vary more within the second window than within the first."""
     count = CountOfRises.of_scores(
         runs, list(_CONCEPTS), lambda table: table.late_sd - table.early_sd
@@ -175,7 +175,7 @@ def _noisier(runs: Sequence[xr.Dataset]) -> Verdict:
     )
 
 
-def _syntactic_gains(runs: Sequence[xr.Dataset]) -> Verdict:
+def _syntactic_gains(runs: Runs) -> Verdict:
     """Judge the sums of differences beside those of directions for shuffled labels."""
     sums = {name: np.array([_sum(run, name) for run in runs]) for name in _CONCEPTS}
     null = np.concatenate([_null_sums(run) for run in runs])
@@ -196,7 +196,7 @@ def _syntactic_gains(runs: Sequence[xr.Dataset]) -> Verdict:
     )
 
 
-def _improving(runs: Sequence[xr.Dataset]) -> Verdict:
+def _improving(runs: Runs) -> Verdict:
     """Judge the count of layers whose score rises."""
     tables = [table for run in runs if (table := in_windows(run.score)) is not None]
     counts = {

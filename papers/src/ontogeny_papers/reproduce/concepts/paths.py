@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
 
-Runs = Sequence[xr.Dataset]
+from ..verdicts import Found, Runs
 
 
-def the_runs(results: Mapping[str, Mapping[str, Runs]], name: str) -> Runs:
+def the_runs(results: Found, name: str) -> Runs:
     """Return the seeds of a node where nothing is compared."""
     return next(iter(results[name].values()))
 

@@ -12,7 +12,7 @@ from ontogeny.claims import Reason
 
 from ...observables.concepts.plane import ConceptPlane
 from ..formats import short, spread
-from ..verdicts import Found, Verdict, decided, each, if_finite
+from ..verdicts import Found, Runs, Verdict, decided, each, if_finite
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import TITLES, concepts
 from .paths import the_runs
@@ -43,7 +43,7 @@ def _with_path(run: xr.Dataset, seed: int) -> xr.Dataset:
     return run.assign(dict(zip(_OF_PATHS, (*moves, *straight), strict=True)))
 
 
-def _of_paths(runs: Sequence[xr.Dataset]) -> np.ndarray:
+def _of_paths(runs: Runs) -> np.ndarray:
     return each(runs, lambda run: [run[name] for name in _OF_PATHS]).T
 
 
@@ -79,7 +79,7 @@ def _in_plane(results: Found) -> Verdict:
     )
 
 
-def _beyond_refits(runs: Sequence[xr.Dataset], title: str) -> Verdict:
+def _beyond_refits(runs: Runs, title: str) -> Verdict:
     """Judge whether concepts move further from checkpoint to checkpoint than refits do."""
     moves, refits = _of_paths(runs)[:2]
     holds = True if (moves > 1.2 * refits).all() else None
@@ -110,7 +110,7 @@ def _moves(run: xr.Dataset) -> tuple[float, float]:
     return float(np.median(moves)), float(np.median(refits))
 
 
-def _curved(runs: Sequence[xr.Dataset], title: str) -> Verdict:
+def _curved(runs: Runs, title: str) -> Verdict:
     """Compare the straightness of concepts' paths with a noisy line and with a random walk."""
     share, line, walk = values = _of_paths(runs)[2:]
     curved = share < line - _MARGIN

@@ -13,7 +13,7 @@ from ontogeny.claims import Reason
 
 from ...observables.concepts.transforms import TransformDynamics
 from ..formats import short, spread
-from ..verdicts import Found, Verdict, if_finite, unanimous
+from ..verdicts import Found, Runs, Verdict, if_finite, unanimous
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import concepts
 from .paths import the_runs
@@ -33,7 +33,7 @@ def judge(results: Found) -> Sequence[Verdict]:
     ]
 
 
-def _carries(runs: Sequence[xr.Dataset]) -> Verdict:
+def _carries(runs: Runs) -> Verdict:
     """Judge whether the map of the dictionaries carries the codes better than no map does."""
     errors = {
         str(name): np.array(
@@ -76,7 +76,7 @@ def _printed_inverse() -> Verdict:
     )
 
 
-def _spikes(runs: Sequence[xr.Dataset]) -> Verdict:
+def _spikes(runs: Runs) -> Verdict:
     """Judge whether the error is large where T is nearly singular, beyond what falls anyway."""
     with_map = np.array([_rank_correlation(run, "linear map") for run in runs])
     without = np.array([_rank_correlation(run, "matched only") for run in runs])
@@ -106,7 +106,7 @@ def _rank_correlation(run: xr.Dataset, mapping: str) -> float:
     return float(np.median(correlations))
 
 
-def _cumulative(runs: Sequence[xr.Dataset]) -> Verdict:
+def _cumulative(runs: Runs) -> Verdict:
     """State how the cumulative change goes; that a sum of lengths is smooth shows nothing."""
     done = [run.normalised.sel(matching="matched") for run in runs]
     half = np.array(
@@ -130,7 +130,7 @@ def _cumulative(runs: Sequence[xr.Dataset]) -> Verdict:
     )
 
 
-def _velocity(runs: Sequence[xr.Dataset]) -> Verdict:
+def _velocity(runs: Runs) -> Verdict:
     """Judge whether transforms move no more than refitting does, late and before.
 
     A falling learning rate stills a run that learns nothing as well: this can only be refuted.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ import xarray as xr
 from ontogeny.errors import ArgumentError
 
 from ..formats import listed, short
-from ..verdicts import decided
+from ..verdicts import Runs, decided
 
 
 class Compared(NamedTuple):
@@ -51,9 +50,7 @@ class Formation:
     end: float
 
     @classmethod
-    def of(
-        cls, runs: Sequence[xr.Dataset], row: str, layer: str | None = None
-    ) -> Formation:
+    def of(cls, runs: Runs, row: str, layer: str | None = None) -> Formation:
         """Return a row of the same node of each seed's study.
 
         Parameters

@@ -21,7 +21,7 @@ from ...observables.weight_rank import WeightRank
 from ..comparison_judges import below_random_order, span, whole_ranks
 from ..formats import joined, listed, short, spread
 from ..training import OptimizerSettings
-from ..verdicts import Found, Verdict, each, last_of, unanimous
+from ..verdicts import Found, Runs, Verdict, each, last_of, unanimous
 from .formation import Formation
 from .known_recipe import KnownRecipe, KnownSize
 from .modular_run import ModularRun
@@ -233,9 +233,7 @@ def judge(results: Found) -> Sequence[Verdict]:
     ]
 
 
-def _begun(
-    accuracy: Sequence[xr.Dataset], frequencies: Sequence[xr.Dataset]
-) -> np.ndarray:
+def _begun(accuracy: Runs, frequencies: Runs) -> np.ndarray:
     """Return the share of the change in frequencies done while held-out accuracy is low."""
     shares = []
     for right, node in zip(accuracy, frequencies, strict=True):
