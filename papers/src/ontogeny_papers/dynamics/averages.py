@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ontogeny.arrays import Array, matrix, to_numpy
+from ontogeny.arrays import Array, matrix, numpy_matrix, to_numpy
 from ontogeny.errors import ArgumentError, check_choice
 
 from ..distances.alignment import align
@@ -65,7 +65,7 @@ def average_dictionary(
     >>> bool(np.allclose(average_dictionary(turned, reference=W), W.T))
     True
     """
-    W = to_numpy(matrix("stack", stack, ndim=3)).astype(np.float64)
+    W = numpy_matrix("stack", stack, ndim=3)
     check_choice("how", how, AVERAGES)
     if how == "unaligned":
         return W.mean(axis=0).T

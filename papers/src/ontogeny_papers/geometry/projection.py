@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import gammaln
 from scipy.stats import beta
 
-from ontogeny.arrays import Array, matrix, to_numpy
+from ontogeny.arrays import Array, numpy_matrix
 from ontogeny.errors import ArgumentError, check_whole
 
 
@@ -150,7 +150,7 @@ def sampled_subspace_control(
     >>> sampled_subspace_control(np.ones((1, 500)), k=5, n_draws=3).shape
     (3, 1)
     """
-    argument = to_numpy(matrix("vectors", vectors)).astype(np.float64)
+    argument = numpy_matrix("vectors", vectors)
     k = check_whole("k", k)
     n_draws = check_whole("n_draws", n_draws)
     if k > argument.shape[1]:
