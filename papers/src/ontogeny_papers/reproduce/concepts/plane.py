@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from ontogeny import distances
 from ontogeny.claims import Reason
 
+from ...distances.alignment import aligned_to
 from ...observables.concepts.plane import ConceptPlane
 from ..formats import short, spread
 from ..verdicts import Found, Runs, Verdict, decided, each, if_finite
@@ -209,16 +209,11 @@ def _tables(run: xr.Dataset) -> list[tuple[np.ndarray, np.ndarray]]:
         refit = refit[there]
         again = np.isfinite(refit).all(axis=(1, 2))
         reference = W[-1]
-        W = _aligned(reference, W)
+        W = aligned_to(reference, W)
         if again.any():
-            refit[again] = _aligned(reference, refit[again])
+            refit[again] = aligned_to(reference, refit[again])
         tables.append((W, refit))
     return tables
-
-
-def _aligned(reference: np.ndarray, W: np.ndarray) -> np.ndarray:
-    base = np.broadcast_to(reference, W.shape)
-    return np.asarray(distances.align(base, W, under="signed-permutation").aligned)
 
 
 RECIPES = (

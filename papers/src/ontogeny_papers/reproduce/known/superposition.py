@@ -21,7 +21,7 @@ from ...observables.superposition import FeatureGeometry
 from ..formats import joined, listed
 from ..training import OptimizerSettings
 from ..verdicts import LEVEL, Found, Runs, Verdict, each, if_finite, more_often
-from .known_recipe import KnownRecipe, KnownSize, SeededRun
+from .known_recipe import KnownRecipe, KnownRun, KnownSize
 
 _TRAINING = 0x746F7973
 
@@ -59,7 +59,7 @@ class ToyModels(nn.Module):
 
 
 @dataclass(frozen=True)
-class SuperpositionRun(SeededRun):
+class SuperpositionRun(KnownRun):
     """Toy models of several sparsities and importances, trained together.
 
     A feature is 0 with probability `sparsity` and else uniform from 0 to 1. Feature i has the
