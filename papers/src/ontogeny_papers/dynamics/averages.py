@@ -76,7 +76,7 @@ def average_dictionary(
         raise ArgumentError(
             f"reference must have the shape {W.shape[1:]} of a dictionary; got {base.shape}."
         )
-    return aligned_to(base.astype(np.float64), W).mean(axis=0).T
+    return aligned_to(base.astype(float), W).mean(axis=0).T
 
 
 def _consecutive(W: np.ndarray, group: int) -> np.ndarray:

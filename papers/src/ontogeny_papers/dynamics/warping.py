@@ -41,7 +41,7 @@ def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> np.ndarray:
     >>> float(dtw([0.0, 0.0, 1.0, 2.0], [0.0, 1.0, 2.0, 2.0]))
     0.0
     """
-    first, second = (np.asarray(v, dtype=np.float64) for v in (x, y))
+    first, second = (np.asarray(v, dtype=float) for v in (x, y))
     if not (first.ndim and second.ndim and first.size and second.size):
         raise ArgumentError(
             f"x and y must be series; got shapes {first.shape}, {second.shape}."

@@ -280,7 +280,7 @@ def principal_basis(
     basis = np.empty((flat.shape[1], weights.shape[1]))
     width = max(1, CHUNK // len(weights))
     for start in range(0, len(basis), width):
-        chunk = to_numpy(flat[:, start : start + width]).astype(np.float64)
+        chunk = to_numpy(flat[:, start : start + width]).astype(float)
         basis[start : start + width] = (chunk - chunk[:1]).T @ weights
     # Components far below the first come out slightly oblique: removed, leaving spans in order.
     oblique = np.linalg.cholesky(basis.T @ basis)

@@ -313,7 +313,7 @@ def _of_run(seeds: Runs) -> xr.Dataset:
     )
     result: dict[str, xr.DataArray] = {}
     for name, values in stacked.data_vars.items():
-        values = values.astype(np.float64)
+        values = values.astype(float)
         mean = values.mean("seed", skipna=False)
         several = stacked.sizes["seed"] > 1
         sd = values.std("seed", ddof=1, skipna=False) if several else mean * np.nan

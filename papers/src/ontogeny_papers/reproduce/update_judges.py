@@ -102,11 +102,11 @@ def _explosion(run: xr.Dataset) -> float:
     loss = finite["loss"].values
     defect = finite.defect.values
     if len(loss) < 3:
-        return float("nan")
+        return np.nan
     above = np.flatnonzero(loss > loss.min() + _CONVERGED * (loss[0] - loss.min()))
     start = int(above[-1]) + 1 if len(above) else 0
     if start + 1 >= len(loss) or defect[start] <= 0:
-        return float("nan")
+        return np.nan
     return float(defect[start + 1 :].max() / defect[start])
 
 

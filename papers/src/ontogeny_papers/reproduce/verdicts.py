@@ -175,7 +175,7 @@ Found = Mapping[str, RunsOf]
 LEVEL = 0.05
 
 
-def each(runs: Runs, number: Callable[[xr.Dataset], Any]) -> np.ndarray:
+def each(runs: Sequence[Any], number: Callable[[Any], Any]) -> np.ndarray:
     """Return what a function gives of each seed, (seeds, ...).
 
     Examples
@@ -183,7 +183,7 @@ def each(runs: Runs, number: Callable[[xr.Dataset], Any]) -> np.ndarray:
     >>> each([xr.Dataset({"x": 1.0}), xr.Dataset({"x": 2.0})], lambda run: run.x)
     array([1., 2.])
     """
-    return np.array([np.asarray(number(run), dtype=np.float64) for run in runs])
+    return np.array([np.asarray(number(run), dtype=float) for run in runs])
 
 
 def if_finite(holds: Any, *numbers: ArrayLike) -> bool | None:
@@ -194,7 +194,7 @@ def if_finite(holds: Any, *numbers: ArrayLike) -> bool | None:
     >>> if_finite(3.0 > 2.0, 3.0), if_finite(float("nan") > 2.0, float("nan"))
     (True, None)
     """
-    is_finite = all(np.isfinite(np.asarray(n, dtype=np.float64)).all() for n in numbers)
+    is_finite = all(np.isfinite(np.asarray(n, dtype=float)).all() for n in numbers)
     return bool(holds) if is_finite else None
 
 
@@ -267,7 +267,7 @@ def exceeds(here: ArrayLike, there: ArrayLike, by: float) -> bool | None:
     >>> exceeds([2.0, 6.0], [2.1, 2.1], by=0.5) is None
     True
     """
-    apart = np.asarray(here, dtype=np.float64) - np.asarray(there, dtype=np.float64)
+    apart = np.asarray(here, dtype=float) - np.asarray(there, dtype=float)
     if not np.isfinite(apart).all():
         return None
     if (apart <= by).all():

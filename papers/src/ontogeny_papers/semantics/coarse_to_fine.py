@@ -232,7 +232,7 @@ def coarse_before_fine(
     rng = np.random.default_rng(random_state)
     renamed = renamings(groups, n_draws, rng)
     last = rng.random(renamed.shape)
-    times = np.asarray(steps, dtype=np.float64)
+    times = np.asarray(steps, dtype=float)
     rows = []
     null = np.empty((len(nested), n_draws))
     exchanged = False
@@ -264,7 +264,7 @@ def coarse_before_fine(
         }
     )
     reached = int((means >= advantage - 1e-9).sum())  # ties round apart
-    p_value = (1 + reached) / (1 + n_draws) if exchanged else float("nan")
+    p_value = (1 + reached) / (1 + n_draws) if exchanged else np.nan
     return CoarseToFine(advantage, (float(low), float(high)), p_value, pairs, means)
 
 

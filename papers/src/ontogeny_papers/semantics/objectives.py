@@ -90,7 +90,7 @@ class Objective:
         """
         name = "S" if self.loss == "square" else "P"
         M = self.candidates()[name if self.weights is None else f"{name} diag(π)"]
-        rates = to_numpy(namespace(M).linalg.svdvals(M)).astype(np.float64)
+        rates = to_numpy(namespace(M).linalg.svdvals(M)).astype(float)
         if rates[0] == 0:
             raise ArgumentError(
                 "all contexts have the same distribution: nothing to learn."

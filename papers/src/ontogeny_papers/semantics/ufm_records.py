@@ -239,9 +239,7 @@ class UfmRecorder:
                 "k": self.ks,
             },
         )
-        data = data.assign(
-            sigma=("concept", to_numpy(self.basis.sigma).astype(np.float64))
-        )
+        data = data.assign(sigma=("concept", to_numpy(self.basis.sigma).astype(float)))
         if self._grams:
             times, words, contexts = zip(*self._grams, strict=True)
             data = data.assign(

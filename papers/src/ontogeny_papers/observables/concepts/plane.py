@@ -148,7 +148,7 @@ def _with_refits(data: xr.Dataset, node: xr.Dataset) -> xr.Dataset:
         one = data.sel(layer=layer).dropna("feature", how="all", subset=["centre"])
         of = node.sel(layer=layer, feature=one.feature, step=data.step)
         W, refit = (
-            of[name].transpose("step", "feature", "concept").values.astype(np.float64)
+            of[name].transpose("step", "feature", "concept").values.astype(float)
             for name in ("dictionary", "refit_dictionary")
         )
         there = np.flatnonzero(np.isfinite(W).all((1, 2)))

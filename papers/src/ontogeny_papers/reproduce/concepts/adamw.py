@@ -24,7 +24,7 @@ from ontogeny.training.masked import MaskedBatch, MaskedLanguageModelling, maske
 from ..averages import mean_of_seeds
 from ..formats import short
 from ..recipe import Findings, Materials, MeasuredRecipe
-from ..verdicts import Runs, Verdict, if_finite, unanimous
+from ..verdicts import Runs, Verdict, each, if_finite, unanimous
 
 # Of the way that the weights went: updates that are the same up to rounding.
 _EQUAL = 1e-6
@@ -284,13 +284,13 @@ def judge(runs: Runs) -> list[Verdict]:
     steps = runs[0].sizes["update"]
 
     def last(name: str) -> np.ndarray:
-        return np.array([float(run[name][-1]) for run in runs])
+        return each(runs, lambda run: run[name][-1])
 
-    errors = np.array([float(run.objective_error) for run in runs])
-    first = np.array([float(run.loss_printed[0]) for run in runs])
+    errors = each(runs, lambda run: run.objective_error)
+    first = each(runs, lambda run: run.loss_printed[0])
     equal = last("apart_pytorch")
     loop = last("apart_loop")
-    share = np.array([float(run.masked_share) for run in runs])
+    share = each(runs, lambda run: run.masked_share)
     falls = first - last("loss_printed")
     control = first - last("loss_turned")
     return [

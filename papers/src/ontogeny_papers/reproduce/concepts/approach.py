@@ -85,7 +85,7 @@ def _progressed(node: xr.Dataset, alignment: str) -> np.ndarray:
 
 def _fell(node: xr.Dataset, curve: np.ndarray, floor: float) -> float:
     if not np.isfinite(floor):
-        return float("nan")
+        return np.nan
     reference = reference_index(node)
     return float(
         learning_progress(
@@ -104,7 +104,7 @@ def _controls_fell(node: xr.Dataset) -> np.ndarray:
     if read.sizes["step"] < 2:
         return np.array([])
     return np.asarray(
-        (read.isel(step=-1) < read.isel(step=0)).values.ravel(), dtype=np.float64
+        (read.isel(step=-1) < read.isel(step=0)).values.ravel(), dtype=float
     )
 
 
@@ -149,7 +149,7 @@ def two_regimes(nodes: Runs, regimes: Runs, what: str) -> Verdict:
     after = each(regimes, lambda node: node.joint_noise_after)
     gradual = each(regimes, lambda node: node.joint_p_gradual)
     tested = np.isfinite(each(regimes, lambda node: node.joint_p)).all()
-    refits = np.array([_refit_noise(node, what) for node in nodes])
+    refits = each(nodes, lambda node: _refit_noise(node, what))
     holds = decided((later & (after > refits)).all(), earlier.all())
     return Verdict(
         f"a smooth regime, then a noisy one ({_CURVES[what]})",
@@ -171,7 +171,7 @@ _CURVES = {
 
 def _refit_noise(node: xr.Dataset, alignment: str) -> float:
     if "relative_distance_stderr" not in node:
-        return float("nan")
+        return np.nan
     distance = "frobenius" if alignment == "as returned" else "procrustes"
     error = node.relative_distance_stderr.sel(distance=distance, alignment=alignment)
     return float(np.exp(np.log(error.where(error > 0)).mean()))
@@ -236,7 +236,7 @@ def converges(dynamics: Runs) -> Verdict:
     So it can be refuted here, and not shown.
     """
     share = each(dynamics, lambda node: node.converged.mean())
-    since = np.array([float(node.quiet_since.max()) for node in dynamics])
+    since = each(dynamics, lambda node: node.quiet_since.max())
     layers = [node.sizes["layer"] for node in dynamics]
     quiet = (
         f", from step {short(since)} at the latest" if np.isfinite(since).all() else ""
@@ -266,7 +266,7 @@ def smoother(name: str, nodes: RunsOf, regimes: RunsOf) -> Verdict:
     """
     rough = {key: each(members, _late_roughness) for key, members in regimes.items()}
     refit = {
-        key: np.array([_refit_noise(node, "as returned") for node in members])
+        key: each(members, lambda node: _refit_noise(node, "as returned"))
         for key, members in nodes.items()
     }
     others = [key for key in rough if key != name]

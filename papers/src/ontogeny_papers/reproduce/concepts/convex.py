@@ -71,7 +71,7 @@ def objectives(
             H = H / size
             U = U if rule == "printed" else U * size.T
         values.append(_objective(A, U, H))
-    return np.array(values, dtype=np.float64) / (0.5 * float(np.square(A).sum()))
+    return np.array(values, dtype=float) / (0.5 * float(np.square(A).sum()))
 
 
 def _objective(A: np.ndarray, U: np.ndarray, H: np.ndarray) -> float:

@@ -115,7 +115,7 @@ def _end(nodes: Runs, correlation: str, place: int, of: str = "") -> np.ndarray:
 
     def one(node: xr.Dataset) -> float:
         if name not in node:
-            return float("nan")
+            return np.nan
         curves = _before_last(node, name, correlation=correlation).sel(
             alignment=_RETURNED
         )
@@ -132,11 +132,7 @@ def null_words(nodes: Runs, correlation: str, null: str) -> str:
         for node in nodes
         if name in node
     ]
-    return (
-        short(np.array([float(values.mean()) for values in finite]))
-        if finite
-        else "unknown"
-    )
+    return short(each(finite, lambda values: values.mean())) if finite else "unknown"
 
 
 def _internal(nodes: RunsOf) -> Verdict:
@@ -163,7 +159,7 @@ def _internal(nodes: RunsOf) -> Verdict:
 
 def _rise(node: xr.Dataset, name: str) -> float:
     if name not in node:
-        return float("nan")
+        return np.nan
     ends = node[name].dropna("step", how="all").isel(step=[0, -1])
     return float((ends.isel(step=1) - ends.isel(step=0)).mean())
 

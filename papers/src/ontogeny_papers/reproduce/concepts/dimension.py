@@ -205,7 +205,7 @@ def _with_spectrum(run: xr.Dataset, rng: np.random.Generator) -> xr.Dataset:
     for layer in run.layer.values:
         one = run.sel(layer=layer).isel(step=-1)
         one = one.dropna("feature", how="all", subset=["dictionary"])
-        W = one.dictionary.transpose("feature", "concept").values.astype(np.float64)
+        W = one.dictionary.transpose("feature", "concept").values.astype(float)
         U, sizes_, _ = np.linalg.svd(W, full_matrices=False)
         random = np.linalg.qr(rng.standard_normal(U.shape))[0]
         with warnings.catch_warnings():

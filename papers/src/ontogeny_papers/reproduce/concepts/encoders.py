@@ -12,7 +12,7 @@ from ontogeny.claims import Reason
 from ...observables.concepts.encoder import EncoderDynamics
 from ...observables.curves.fits import Fits
 from ..formats import short, spread
-from ..verdicts import Found, Runs, Verdict, if_finite, unanimous
+from ..verdicts import Found, Runs, Verdict, each, if_finite, unanimous
 from . import approach
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import EVEN, concepts
@@ -71,10 +71,10 @@ def _converges(encoders: Runs) -> Verdict:
     """Judge whether all four comparisons approach those of the last step."""
     ends = {m: [_ends(curve) for curve in _compared(encoders, m)] for m in _METRICS}
     first, last = np.array(ends["kl"]).T
-    shuffled = np.array(
-        [float(curve.median()) for curve in _compared(encoders, "kl", "_shuffled")]
+    shuffled = each(
+        _compared(encoders, "kl", "_shuffled"), lambda curve: curve.median()
     )
-    control = np.array([_ends(curve) for curve in _controls(encoders, "kl")])
+    control = each(_controls(encoders, "kl"), _ends)
     approach = all(
         (end > begin) == (metric == "correlation")
         for metric, seeds in ends.items()
@@ -123,7 +123,7 @@ def _early(encoders: Runs) -> Verdict:
 
 def _half_steps(run: xr.Dataset) -> np.ndarray:
     return (
-        np.asarray(run["half_step"].values, dtype=np.float64)
+        np.asarray(run["half_step"].values, dtype=float)
         if "half_step" in run
         else np.full(1, np.nan)
     )

@@ -19,7 +19,7 @@ from ...observables.labelled.directions import ConceptDirections
 from ...observables.labelled.tcav import TCAV
 from ..formats import short
 from ..recipe import Materials
-from ..verdicts import LEVEL, Found, Runs, Verdict, more_often, unanimous
+from ..verdicts import LEVEL, Found, Runs, Verdict, each, more_often, unanimous
 from .concept_recipe import ConceptRecipe, ConceptSize, sizes, studied_texts
 from .labelled_texts import of_topic, of_word_order
 from .masked_run import MaskedRun
@@ -95,11 +95,9 @@ def _readable(runs: Runs, name: str) -> Verdict:
     first, last = (
         np.array([float(a.isel(step=i).max()) for a in accuracies]) for i in (0, -1)
     )
-    p = np.array(
-        [float(run.p_corrected.sel(concept=name).isel(step=-1).min()) for run in runs]
-    )
-    before = np.array(
-        [float(run.p_corrected.sel(concept=name).isel(step=0).min()) for run in runs]
+    p = each(runs, lambda run: run.p_corrected.sel(concept=name).isel(step=-1).min())
+    before = each(
+        runs, lambda run: run.p_corrected.sel(concept=name).isel(step=0).min()
     )
     control = _control_ends(runs, name)
     holds = unanimous(
@@ -135,10 +133,10 @@ def _matters(runs: Runs, readable: Runs) -> Verdict:
 
     A direction that does not tell the labels apart is no concept, and refutes nothing.
     """
-    p = np.array([float(run.p_corrected.isel(step=-1).min()) for run in readable])
+    p = each(readable, lambda run: run.p_corrected.isel(step=-1).min())
     there = bool((p <= LEVEL).all())
     beyond = np.array([int((run.p_corrected <= LEVEL).sum()) for run in runs])
-    single = np.array([float((run.p_single <= LEVEL).mean()) for run in runs])
+    single = each(runs, lambda run: (run.p_single <= LEVEL).mean())
     tested = int(np.isfinite(runs[0].p_corrected.values).sum())
     low, high = (
         np.median([float(run.random_score.quantile(q)) for run in runs])

@@ -125,9 +125,7 @@ def _middle(label: str, regimes: Runs) -> Verdict:
     count = sum(0 < p < len(one) - 1 for p, one in zip(places, rough, strict=True))
     depth = len(rough[0])
     chance = max(depth - 2, 0) / depth
-    more, p = (
-        more_often(int(count), len(rough), chance) if chance else (False, float("nan"))
-    )
+    more, p = more_often(int(count), len(rough), chance) if chance else (False, np.nan)
     return Verdict(
         f"{label}: irregular layers are in the middle",
         decided(more, count == 0 and len(rough) > 4, *rough),

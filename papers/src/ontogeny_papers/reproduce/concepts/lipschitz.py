@@ -132,7 +132,7 @@ def _size_alone(title: str, nodes: Runs, *, of_paper: bool) -> Verdict:
 
 def _times_permuted(node: xr.Dataset) -> float:
     if "permuted_relative" not in node:
-        return float("nan")
+        return np.nan
     permuted = node.permuted_relative.where(node.permuted_relative > 0)
     return float((node.here_relative / permuted).median())
 

@@ -59,11 +59,9 @@ def judge(results: Found) -> Sequence[Verdict]:
 def _in_plane(results: Found) -> Verdict:
     """State how much of the concepts' variance the plane holds, as a picture of it must."""
     shares = {
-        title: np.array(
-            [
-                float(run.explained_variance.sum("axis", min_count=2).mean())
-                for run in the_runs(results, f"concepts-{extractor}-plane")
-            ]
+        title: each(
+            the_runs(results, f"concepts-{extractor}-plane"),
+            lambda run: run.explained_variance.sum("axis", min_count=2).mean(),
         )
         for extractor, title in _EXTRACTORS.items()
     }
@@ -151,13 +149,9 @@ def _share_of_one(W: np.ndarray) -> float:
     """Return the share of the squared movement of the concepts (step, feature, concept)."""
     centred = (W - W.mean(axis=0)).transpose(2, 0, 1)
     if not np.isfinite(centred).all():  # noise of refits where there are none
-        return float("nan")
+        return np.nan
     squares = np.linalg.svd(centred, compute_uv=False) ** 2
-    return (
-        float(squares[:, 0].sum() / squares.sum())
-        if squares.sum() > 0
-        else float("nan")
-    )
+    return float(squares[:, 0].sum() / squares.sum()) if squares.sum() > 0 else np.nan
 
 
 def _straight(W: np.ndarray) -> np.ndarray:
@@ -203,7 +197,7 @@ def _tables(run: xr.Dataset) -> list[tuple[np.ndarray, np.ndarray]]:
         refit = np.full_like(W, np.nan)
         if "refit_dictionary" in one:
             refit = one.refit_dictionary.transpose("step", "feature", "concept").values
-            refit = refit.astype(np.float64)
+            refit = refit.astype(float)
         there = np.isfinite(W).all(axis=(1, 2))
         W = W[there]
         refit = refit[there]

@@ -18,7 +18,7 @@ from ontogeny.quantities import Quantity
 from ..averages import mean_of_seeds
 from ..formats import short
 from ..recipe import Findings, Materials, MeasuredRecipe
-from ..verdicts import Runs, RunsOf, Verdict, unanimous
+from ..verdicts import Runs, RunsOf, Verdict, each, unanimous
 
 _RUNS = {
     "turn": "directions turn, codes stay",
@@ -97,7 +97,7 @@ def _measured(kind: str, size: RotatingSize, seed: int) -> xr.Dataset:
     }
     return xr.Dataset(
         {
-            name: ("step", np.asarray(values, dtype=np.float64))
+            name: ("step", np.asarray(values, dtype=float))
             for name, values in result.items()
         },
         coords={"step": np.arange(size.steps)},
@@ -118,7 +118,7 @@ def judge(runs_of: RunsOf) -> Sequence[Verdict]:
     turn, recode, nothing = (runs_of[label] for label in _RUNS.values())
 
     def first(runs: Runs, name: str) -> np.ndarray:
-        return np.array([float(run[name][0]) for run in runs])
+        return each(runs, lambda run: run[name][0])
 
     directions = first(turn, "directions")
     encoded = first(turn, "encoded")

@@ -167,12 +167,12 @@ def _separates(rough: RunsOf, nodes: Runs) -> Verdict:
 
 def _over_layers(regimes: xr.Dataset) -> float:
     values = roughness(regimes)
-    return float(values.max() / values.min()) if values.min() > 0 else float("nan")
+    return float(values.max() / values.min()) if values.min() > 0 else np.nan
 
 
 def _refits_over_layers(node: xr.Dataset) -> float:
     error = node.relative_distance_stderr.sel(AS_RETURNED)
-    return float(error.max() / error.min()) if float(error.min()) > 0 else float("nan")
+    return float(error.max() / error.min()) if float(error.min()) > 0 else np.nan
 
 
 def _warped(nodes: Runs) -> Verdict:

@@ -15,7 +15,7 @@ from ontogeny.figures import Column, Section, Table, attach
 
 from ..formats import joined, short
 from ..recipe import Findings, Materials, MeasuredRecipe
-from ..verdicts import Runs, Verdict, unanimous
+from ..verdicts import Runs, Verdict, each, unanimous
 from .constraints import ALPHA, ASKS, Fit, kept
 from .extractors import CONVEX
 
@@ -109,10 +109,10 @@ def _fitted(name: str, A: np.ndarray, seed: int) -> Fit:
     if loose:
         options["strict_convex"] = False
     estimator = concepts.make(extractor, _CONCEPTS, seed, **options)
-    U = np.asarray(estimator.fit_transform(A), dtype=np.float64)
-    W = np.asarray(estimator.components_, dtype=np.float64).T
+    U = np.asarray(estimator.fit_transform(A), dtype=float)
+    W = np.asarray(estimator.components_, dtype=float).T
     H = getattr(estimator, "coefficients_", None)
-    return Fit(U, W, None if H is None else np.asarray(H, dtype=np.float64))
+    return Fit(U, W, None if H is None else np.asarray(H, dtype=float))
 
 
 def _repeated(rng: np.random.Generator) -> float:
@@ -192,7 +192,7 @@ def _keeps(runs: Runs, name: str) -> list[set[str]]:
 
 def _row(runs: Runs, claim: str, names: Sequence[str], printed: set[str]) -> Verdict:
     keeps = {name: _keeps(runs, name) for name in names}
-    repeated = np.array([float(run.repeated) for run in runs])
+    repeated = each(runs, lambda run: run.repeated)
     right = [all(keeps[name][i] == printed for name in names) for i in range(len(runs))]
     if "svd" in names:
         right = [fits and all_ == 1 for fits, all_ in zip(right, repeated, strict=True)]

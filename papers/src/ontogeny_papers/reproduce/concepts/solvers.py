@@ -65,7 +65,7 @@ def _moves(
     A: np.ndarray, extractor: str, options: Mapping[str, Any], seed: int
 ) -> np.ndarray:
     """Return the relative moves of (draw,); infinite where the solver overflows."""
-    A = np.asarray(A, dtype=np.float64)
+    A = np.asarray(A, dtype=float)
     rng = np.random.default_rng(seed)
     ways = [rng.standard_normal(A.shape) for _ in range(_DRAWS)]
     fit = partial(_dictionary, extractor=extractor, options=options, seed=seed)

@@ -13,7 +13,7 @@ from ontogeny.claims import Reason
 
 from ...observables.concepts.transforms import TransformDynamics
 from ..formats import short, spread
-from ..verdicts import Found, Runs, Verdict, if_finite, unanimous
+from ..verdicts import Found, Runs, Verdict, each, if_finite, unanimous
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import concepts
 from .paths import the_runs
@@ -78,8 +78,8 @@ def _printed_inverse() -> Verdict:
 
 def _spikes(runs: Runs) -> Verdict:
     """Judge whether the error is large where T is nearly singular, beyond what falls anyway."""
-    with_map = np.array([_rank_correlation(run, "linear map") for run in runs])
-    without = np.array([_rank_correlation(run, "matched only") for run in runs])
+    with_map = each(runs, lambda run: _rank_correlation(run, "linear map"))
+    without = each(runs, lambda run: _rank_correlation(run, "matched only"))
     holds = unanimous(with_map > 0.5, with_map)
     return Verdict(
         "the error is largest where the transform is nearly singular",
@@ -109,8 +109,8 @@ def _rank_correlation(run: xr.Dataset, mapping: str) -> float:
 def _cumulative(runs: Runs) -> Verdict:
     """State how the cumulative change goes; that a sum of lengths is smooth shows nothing."""
     done = [run.normalised.sel(matching="matched") for run in runs]
-    half = np.array(
-        [_median(path.interp(step=0.5 * float(path.step[-1]))) for path in done]
+    half = each(
+        done, lambda path: _median(path.interp(step=0.5 * float(path.step[-1])))
     )
     refits = np.array(
         [
@@ -157,7 +157,7 @@ def _velocity(runs: Runs) -> Verdict:
 def _within_refits(run: xr.Dataset, first: float, last: float) -> float:
     """Return in what share of layers and steps the velocity is at most that of some refit."""
     if "velocity_refit_high" not in run:
-        return float("nan")
+        return np.nan
     one = run.sel(matching="matched")
     end = float(run.step[-1])
     one = one.sel(step=(one.step > first * end) & (one.step <= last * end))

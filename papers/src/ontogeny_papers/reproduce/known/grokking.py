@@ -115,13 +115,13 @@ class Waves:
             frequencies,
             wave_shares(random_directions(power, numbers, _DRAWS, rng))[0],
             float(np.median(permuted)),
-            float(one.step[enough[0]]) if len(enough) else float("nan"),
+            float(one.step[enough[0]]) if len(enough) else np.nan,
         )
 
     @property
     def share(self) -> float:
         """Median share of the latents; NaN where there are none."""
-        return float(np.median(self.shares)) if len(self.shares) else float("nan")
+        return float(np.median(self.shares)) if len(self.shares) else np.nan
 
     @property
     def beyond_chance(self) -> bool:
@@ -282,9 +282,7 @@ def _of_updates(
         run.defect_over_pairs.sel(statistic="median")
         for run in results["commutators"][_DECAY]
     ]
-    peaks = np.array(
-        [float(defect.step[int(defect.argmax("step"))]) for defect in defects]
-    )
+    peaks = each(defects, lambda defect: defect.step[int(defect.argmax("step"))])
     between = (peaks >= trained.low) & (peaks <= held_out.high)
     ends = each(defects, lambda defect: defect.isel(step=[0, -1]))
     return [

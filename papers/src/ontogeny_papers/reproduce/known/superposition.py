@@ -251,7 +251,7 @@ def _since(one: xr.Dataset, count: int) -> float:
     """Return the step since which so many features are represented, NaN if not in the end."""
     other = np.flatnonzero(one.represented.values != count)
     if len(other) and other[-1] == one.sizes["step"] - 1:
-        return float("nan")
+        return np.nan
     return float(one.step.values[other[-1] + 1 if len(other) else 0])
 
 

@@ -201,7 +201,7 @@ def _words_of(orthants: np.ndarray, codes: np.ndarray, support: Support) -> list
 
 def _spearman(one: np.ndarray, other: np.ndarray) -> float:
     if len(one) < _FEWEST or not np.ptp(one) or not np.ptp(other):
-        return float("nan")
+        return np.nan
     return float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])
 
 

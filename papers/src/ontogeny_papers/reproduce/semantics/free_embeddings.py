@@ -191,7 +191,7 @@ def _exponent(run: xr.Dataset) -> float:
     """
     learned = np.isfinite(run.half_time.values)
     if learned.sum() < 2:
-        return float("nan")
+        return np.nan
     sigma, half = np.log([run.sigma.values[learned], run.half_time.values[learned]])
     return float(np.polyfit(sigma, half, 1)[0])
 

@@ -194,7 +194,7 @@ def _effects(
                 cost = float(run.loss - base.loss)
                 rows.append((gained[concept - 1], others, cost, float(run.ratio)))
     shape = (len(changed), 3, len(plain))
-    columns = np.array(rows, dtype=np.float64).T
+    columns = np.array(rows, dtype=float).T
     dims = ("concept", "weights", "seed")
     names = ("gained", "others", "cost", "ratio")
     return xr.Dataset(

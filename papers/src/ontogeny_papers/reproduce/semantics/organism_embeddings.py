@@ -87,7 +87,7 @@ def judge_embeddings(
 
 def _embeddings(run: xr.Dataset, state: str) -> tuple[np.ndarray, np.ndarray]:
     """Return W (V, d), centred as the theory's logits are, and H (d, m)."""
-    W, H = (run[name].sel(state=state).values.astype(np.float64) for name in "WH")
+    W, H = (run[name].sel(state=state).values.astype(float) for name in "WH")
     return W - W.mean(0), H
 
 

@@ -26,7 +26,7 @@ from .. import tasks, training
 from ..averages import mean_of_seeds
 from ..formats import joined
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Runs, RunsOf, Verdict, decided, unanimous, why_open
+from ..verdicts import LEVEL, Runs, RunsOf, Verdict, decided, each, unanimous, why_open
 from .organism_embeddings import embeddings_view, judge_embeddings, measure_embeddings
 from .organism_geometry import Geometry, count_concepts, judge_concepts, p_value
 
@@ -168,10 +168,7 @@ def _embeddings(model: nn.Module, task: training.ContextTask) -> xr.Dataset:
 def _of_runs(runs_of: RunsOf) -> list[Verdict]:
     fast, slow, square = runs_of.values()
     both = {"1e-3": fast, "1e-4": slow}
-    advantage = {
-        rate: np.array([float(r.advantage) for r in runs])
-        for rate, runs in both.items()
-    }
+    advantage = {rate: each(runs, lambda r: r.advantage) for rate, runs in both.items()}
     null = {
         rate: np.mean([r.null for r in runs], axis=0) for rate, runs in both.items()
     }

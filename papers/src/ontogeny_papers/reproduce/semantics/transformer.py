@@ -19,7 +19,7 @@ from .. import training
 from ..averages import mean_of_seeds
 from ..formats import joined
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Runs, RunsOf, Verdict, decided, unanimous
+from ..verdicts import LEVEL, Runs, RunsOf, Verdict, decided, each, unanimous
 from .free_embeddings import first_lead
 
 _LOSSES = {"square": "square loss", "cross_entropy": "cross-entropy"}
@@ -165,7 +165,7 @@ def _run(corpus: _Corpus, loss: str, size: TransformerSize, seed: int) -> xr.Dat
 
 
 def _of_order(claim: str, runs: Runs) -> Verdict:
-    mine = np.array([float(run.spearman[0]) for run in runs])
+    mine = each(runs, lambda run: run.spearman[0])
     others = np.concatenate([run.spearman.values[1:] for run in runs])
     low, high = np.nanquantile(others, [0.025, 0.975])
     p = max(float(run.p_value) for run in runs)
