@@ -101,7 +101,6 @@ LIFT_OF_NOTHING = semantics.SignatureLift(
         (lambda: semantics.train_ufm(CENTRED, 2, duration="x"), "duration"),
         (lambda: semantics.train_ufm(CENTRED, 2, step_size=True), "step_size"),
         (lambda: semantics.train_ufm(CENTRED, 2, records=2.5), "records"),
-        (lambda: semantics.train_ufm(CENTRED, 2, gram_times="x"), "gram_times"),
         (lambda: semantics.train_ufm(CENTRED, 2, random_state=-1), "random_state"),
         (lambda: tasks.MarkerTask().inputs(4, random_state=-1), "random_state"),
         (lambda: tasks.MarkerTask().inputs("x"), "n must be a whole number"),
