@@ -139,6 +139,18 @@ def matrix(
     return array
 
 
+def numpy_matrix(name: str, value: Array, *, ndim: int | None = 2) -> np.ndarray:
+    """Return what `matrix` returns as a float64 NumPy array of its own, on the CPU.
+
+    Examples
+    --------
+    >>> numpy_matrix("A", [[1, 2], [3, 4]])
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    return to_numpy(matrix(name, value, ndim=ndim)).astype(np.float64)
+
+
 def check_finite(name: str, array: Array) -> None:
     """Check that all entries of a floating-point array are numbers. A device is waited for once.
 

@@ -79,11 +79,7 @@ PUBLIC = {
             "variance_rank",
             "walk_participation_ratio",
         ],
-        "geometry.projection": [
-            "block_matched_control",
-            "random_subspace_control",
-            "sampled_subspace_control",
-        ],
+        "geometry.projection": ["block_matched_control", "random_subspace_control"],
         "geometry.snapshots": ["gram"],
         "geometry.spectra": ["gaussian_matrix_rank"],
         "geometry.subspaces": [

@@ -33,11 +33,9 @@ def test_warping_is_its_definition(n, m, seed):
     assert dtw(x, x) == 0
 
 
-def test_warping_of_many_series_and_in_a_band():
+def test_warping_of_many_series():
     x, y = np.random.default_rng(0).normal(size=(2, 5, 20))
     assert np.allclose(dtw(x, y), [dtw(a, b) for a, b in zip(x, y, strict=True)])
-    assert np.allclose(dtw(x, y, band=0), np.abs(x - y).sum(axis=1))
-    assert (dtw(x, y, band=3) >= dtw(x, y)).all()
 
 
 def test_information_is_near_another_librarys_and_near_the_truth():
@@ -215,7 +213,5 @@ def test_bad_input_is_named(x, y, options, error, words):
 
 
 def test_bad_series_for_warping_are_named():
-    with pytest.raises(ArgumentError, match="band must be at least"):
-        dtw(np.zeros(5), np.zeros(9), band=2)
     with pytest.raises(NonFiniteError, match="finite"):
         dtw([np.nan], [0.0])

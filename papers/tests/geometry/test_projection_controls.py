@@ -95,13 +95,10 @@ def test_parts_inside_and_outside_are_those_of_the_explicit_projector(seed):
     inside = vectors @ projector
     lengths = np.linalg.norm(vectors, axis=1)
     np.testing.assert_allclose(found.rho, np.linalg.norm(inside, axis=1) / lengths)
-    outside = np.linalg.norm(vectors - inside, axis=1) / lengths
-    np.testing.assert_allclose(found.perpendicular, outside)
     attention = np.linalg.norm(vectors[:, :40], axis=1)
     np.testing.assert_allclose(
         found.within.rho, np.linalg.norm(inside, axis=1) / attention
     )
-    np.testing.assert_allclose(found.rho**2 + found.perpendicular**2, 1.0)
 
 
 @pytest.mark.parametrize(("k", "share"), [(1, 0.80), (3, 0.92), (4, 0.94)])
@@ -114,7 +111,10 @@ def test_the_mean_of_the_control_is_below_its_root_mean_square(k, share):
 
 def test_the_closed_form_is_the_law_of_subspaces_drawn_in_full():
     vector = np.random.default_rng(1).normal(size=(1, 60))
-    drawn = geometry.sampled_subspace_control(vector, k=4, n_draws=1500)[:, 0]
+    rng = np.random.default_rng(0)
+    bases = (np.linalg.qr(rng.normal(size=(60, 4)))[0] for _ in range(1500))
+    drawn = np.array([np.linalg.norm(vector @ Q) for Q in bases])
+    drawn /= np.linalg.norm(vector)
     assert kstest(drawn**2, "beta", args=(2, 28)).pvalue > 1e-3
     control = geometry.random_subspace_control(4, 60)
     assert np.mean(drawn) == pytest.approx(control.mean, rel=0.03)
@@ -154,10 +154,6 @@ def test_matched_and_uniform_controls_agree_for_an_even_spread():
 
 def test_a_zero_vector_has_no_share():
     assert np.isnan(measured(np.zeros((1, 30)), [np.eye(20)[:, :1]], [20, 10]).rho[0])
-    drawn = geometry.sampled_subspace_control(
-        np.eye(2, 30)[:, ::-1] * [[0.0], [1.0]], k=2, n_draws=3
-    )
-    assert np.isnan(drawn[:, 0]).all() and np.isfinite(drawn[:, 1]).all()
 
 
 def test_overlap_of_random_subspaces_is_that_of_the_explicit_ones():
@@ -208,16 +204,12 @@ def test_bases_that_are_none_are_refused():
 @pytest.mark.parametrize("bad", [np.nan, 2.5, "3", True, None])
 def test_numbers_that_are_not_whole_are_refused_by_name(bad):
     calls = {
-        "k": [
-            lambda: geometry.random_subspace_control(bad, 10),
-            lambda: geometry.sampled_subspace_control(np.ones((1, 9)), bad),
-        ],
+        "k": [lambda: geometry.random_subspace_control(bad, 10)],
         "dimension": [
             lambda: geometry.random_subspace_control(3, bad),
             lambda: geometry.random_subspace_angles(2, 2, bad),
         ],
         "n_draws": [
-            lambda: geometry.sampled_subspace_control(np.ones((1, 9)), 2, n_draws=bad),
             lambda: geometry.block_matched_control(measured_once(), n_draws=bad),
             lambda: geometry.random_subspace_angles(2, 2, 9, n_draws=bad),
         ],

@@ -19,7 +19,7 @@ def page(nodes, tmp_path):
 
 
 def test_training_is_drawn_with_its_theory_and_its_numbers_said(tmp_path):
-    run = semantics.train_ufm(centred(support()), 5, gram_times=[0.0])
+    run = semantics.train_ufm(centred(support()), 5)
     view = ufm_view(run)
     kinds = {f["id"]: f for f in json.loads(view.attrs["figures"])}
     assert kinds["projection"]["reference"] == "theory"

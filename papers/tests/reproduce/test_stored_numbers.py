@@ -4,7 +4,6 @@ import contextlib
 import functools
 import importlib
 import json
-import math
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ FILES = {path.stem for path in EVIDENCE.glob("*-*.json")}
 NUMBERS = sorted((EVIDENCE / "numbers").glob("*.json"))
 DRAWS = 20  # shorter lists hold runs or settings
 WITHOUT_NUMBERS = 18  # may only fall
+
 
 def collector():
     with pytest.MonkeyPatch.context() as patch:

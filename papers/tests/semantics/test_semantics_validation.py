@@ -244,17 +244,7 @@ def _raw_errors(function, given, argument):
     return raw
 
 
-NAMES = (
-    "words",
-    "names",
-    "pairs",
-    "ks",
-    "gram_times",
-    "groups",
-    "exclude",
-    "dims",
-    "lengths",
-)
+NAMES = ("words", "names", "pairs", "ks", "groups", "exclude", "dims", "lengths")
 
 
 @pytest.mark.parametrize(("name", "argument"), [a for a in ARGUMENTS if a[1] in NAMES])

@@ -132,11 +132,9 @@ def test_recorded_values_equal_independent_gradient_descent_by_autograd():
         duration=4.0,
         integrator="euler",
         step_size=0.1,
-        gram_times=[0.0, 4.0],
     )
     weights = torch.arange(1.0, 10, dtype=torch.float64)
     weights = weights / weights.mean()
-    # The start is known from its Gram matrices up to a rotation, which changes no logit.
     rng = np.random.default_rng(0)
     scale, r = math.exp(-1.0), 4
     W = torch.tensor(
@@ -145,7 +143,6 @@ def test_recorded_values_equal_independent_gradient_descent_by_autograd():
     H = torch.tensor(
         rng.standard_normal((4, 9)) * scale * math.sqrt(r / 36), requires_grad=True
     )
-    assert np.allclose((W @ W.T).detach(), run.word_gram[0])
     targets = torch.tensor(P)
     for _ in range(run.attrs["steps"]):
         losses = -(targets * torch.log_softmax(W @ H, 0)).sum(0) * weights
@@ -157,21 +154,7 @@ def test_recorded_values_equal_independent_gradient_descent_by_autograd():
     losses = -(targets * torch.log_softmax(W @ H, 0)).sum(0) * weights
     loss = losses.sum() + 0.025 * ((W**2).sum() + (H**2).sum())
     assert float(run.loss[-1]) == pytest.approx(loss.item(), rel=1e-10)
-    assert np.allclose((H.T @ H).detach(), run.context_gram[-1])
     assert np.allclose(run.singular_value[-1], np.linalg.svd((W @ H).detach())[1][:4])
-
-
-def test_keeping_gram_matrices_takes_no_record_away():
-    S = centred(support(6, 9))
-    plain = train_ufm(S, 4, delta=3.0, records=20)
-    kept = train_ufm(S, 4, delta=3.0, records=20, gram_times=[0.0, 1.0])
-    assert (
-        kept.sizes["gram_time"] == 2
-        and abs(float(kept.gram_time[1]) - 1.0) < kept.attrs["step"]
-    )
-    at = kept.sel(time=plain.time)
-    assert np.array_equal(at.projection, plain.projection)
-    assert kept.sizes["time"] in (20, 21)
 
 
 def test_small_random_start_keeps_the_order_but_not_the_curve():
@@ -269,7 +252,6 @@ def test_the_support_is_read_off_its_centred_matrix():
         ({"P": np.ones((6, 9)), "loss": "cross_entropy"}, "probabilities"),
         ({"duration": 1e12}, "steps"),
         ({"step_size": 2.0}, "step_size"),
-        ({"gram_times": [1e9]}, "gram_times"),
         ({"records": 1}, "records"),
     ],
 )

@@ -48,21 +48,6 @@ def test_texts_ids_and_support_say_the_same():
     )
 
 
-@pytest.mark.parametrize(
-    ("table", "word"),
-    [
-        ({"barks": ["dog"]}, "at least 2"),
-        ({"barks": [], "sings": ["bird"]}, "at least one subject"),
-        ({"barks": ["dog", "dog"], "sings": ["bird"]}, "each once"),
-        ({"barks": ["dog"], "is a dog": ["cat"]}, "no attribute holds"),
-        ({"barks": ["big dog"], "sings": ["bird"]}, "one word"),
-    ],
-)
-def test_tables_that_make_no_world_are_refused(table, word):
-    with pytest.raises(ArgumentError, match=word):
-        tasks.organism_world(table)
-
-
 # ---- which set is predicted ---------------------------------------------------------------------
 
 

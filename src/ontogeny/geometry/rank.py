@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import Array, matrix, namespace, to_numpy
+from ..arrays import Array, matrix, namespace, numpy_matrix, to_numpy
 from ..errors import ArgumentError, NonFiniteError
 
 # A share of the variance that rounding alone can add or take away.
@@ -152,9 +152,7 @@ def _singular_values(A: Array | None, spectrum: Array | None) -> np.ndarray:
         scale = xp.max(xp.abs(A))  # squares of 1e-200 and 1e200 would leave the range
         values = to_numpy(xp.linalg.svdvals(A / scale if scale > 0 else A))
     else:
-        values = np.sort(
-            to_numpy(matrix("spectrum", spectrum, ndim=1)).astype(np.float64)
-        )[::-1]
+        values = np.sort(numpy_matrix("spectrum", spectrum, ndim=1))[::-1]
         if values[-1] < 0:
             raise ArgumentError(
                 f"spectrum must hold no negative number; its smallest is {values[-1]}."

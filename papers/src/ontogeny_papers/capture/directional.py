@@ -158,7 +158,7 @@ def _directions(paths: Sequence[str], directions: Any) -> dict[str, np.ndarray]:
     vectors = {}
     for path in paths:
         value = directions[path] if by_path else directions
-        array = np.asarray(to_numpy(value), dtype=np.float64)
+        array = np.asarray(to_numpy(value), dtype=float)
         array = array[:, None] if array.ndim == 1 else array
         if array.ndim != 2 or not array.size:
             raise ArgumentError(

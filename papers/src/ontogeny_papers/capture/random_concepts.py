@@ -285,9 +285,7 @@ def random_draws(
 
 def _fit(cav: CAV, positive: np.ndarray, negative: np.ndarray) -> np.ndarray:
     labels = np.repeat([1, 0], [len(positive), len(negative)])
-    fit = clone(cav).fit(
-        np.concatenate([positive, negative]).astype(np.float64), labels
-    )
+    fit = clone(cav).fit(np.concatenate([positive, negative]).astype(float), labels)
     return np.asarray(fit.direction_)
 
 

@@ -120,9 +120,7 @@ class CAV(ClassifierMixin, BaseEstimator):
         """Return (n,) ``a . v + b``: positive on the side of ``classes_[1]``."""
         check_is_fitted(self)
         A = validate_data(self, _plain(X), reset=False, dtype=(np.float64, np.float32))
-        scores = (
-            A.astype(np.float64) @ _plain(self.coef_)[0] + _plain(self.intercept_)[0]
-        )
+        scores = A.astype(float) @ _plain(self.coef_)[0] + _plain(self.intercept_)[0]
         return _give(scores, X)
 
     def predict(self, X: Array) -> Array:
@@ -138,7 +136,7 @@ class CAV(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Array) -> Array:
         """Return (n, 2) probabilities of ``classes_``; meaningless for mean-difference."""
-        p = expit(_plain(self.decision_function(X)).astype(np.float64))
+        p = expit(_plain(self.decision_function(X)).astype(float))
         return _give(np.column_stack([1 - p, p]), X)
 
     def permuted(
@@ -251,7 +249,7 @@ class CAV(ClassifierMixin, BaseEstimator):
                 f"y must hold two classes; it holds one class only: {classes.tolist()}."
             )
         self.classes_ = classes
-        return A.astype(np.float64), np.where(y == classes[1], 1.0, -1.0)
+        return A.astype(float), np.where(y == classes[1], 1.0, -1.0)
 
     def _check_options(self) -> None:
         check_choice("solver", self.solver, SOLVERS)

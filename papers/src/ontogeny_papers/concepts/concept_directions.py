@@ -151,9 +151,7 @@ def fit_direction(
     random_state: int = 0,
 ) -> ConceptDirection:
     """Fit a direction to the training rows of activations `A` (n, m) and test it on the others."""
-    values = np.asarray(
-        A.detach().cpu() if hasattr(A, "detach") else A, dtype=np.float64
-    )
+    values = np.asarray(A.detach().cpu() if hasattr(A, "detach") else A, dtype=float)
     if len(values) != len(rows.text):
         raise ArgumentError(
             f"activations have {len(values)} rows for {len(rows.text)} labelled texts."

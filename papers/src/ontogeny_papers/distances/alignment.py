@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ontogeny.arrays import Array, namespace
 from ontogeny.distances.matching import assignments, permutations
 from ontogeny.distances.nearest import (
@@ -81,6 +83,12 @@ def align(W: Array, V: Array, under: str = "permutation") -> Alignment:
     transform = find(pair)
     aligned = pair.second.stack @ transform
     return Alignment(give_stack(aligned, argument), give_stack(transform, argument))
+
+
+def aligned_to(reference: Array, W: Array) -> np.ndarray:
+    """Return dictionaries (steps, m, r), permuted and signed to fit one reference (m, r)."""
+    base = np.broadcast_to(reference, W.shape)
+    return np.asarray(align(base, W, under="signed-permutation").aligned)
 
 
 def alignment_residual(W: Array, V: Array, under: str = "permutation") -> Any:

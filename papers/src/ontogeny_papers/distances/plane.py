@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ontogeny.arrays import Array, matrix, namespace, to_numpy
+from ontogeny.arrays import Array, numpy_matrix
 from ontogeny.errors import ArgumentError
 
 from .all_pairs import step_labels
@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def concept_plane(
-    stack: Array,
-    control: Array | None = None,
-    *,
-    steps: Sequence[int] | np.ndarray | None = None,
-    n_axes: int = 2,
+    stack: Array, *, steps: Sequence[int] | np.ndarray | None = None, n_axes: int = 2
 ) -> xr.Dataset:
     """Project the concepts of all steps on their common leading principal components.
 
@@ -29,9 +25,6 @@ def concept_plane(
     ----------
     stack
         Dictionaries of one layer and extractor at all steps, (T, m, r), NumPy or PyTorch.
-    control
-        The same steps refitted with another seed, (T, m, r'): projected on the same axes, it shows
-        which of the picture is the solver's choice.
     steps
         Labels of the steps; 0 to T - 1 by default.
     n_axes
@@ -42,8 +35,7 @@ def concept_plane(
     xarray.Dataset
         ``position(step, concept, axis)``, ``direction(axis, feature)`` of unit length,
         ``centre(feature)``, ``explained_variance(axis)``: the share of the variance of all concepts
-        of all steps that lies along an axis; with a control also ``control_position`` and
-        ``control_explained_variance``, the share of the control's own variance along these axes.
+        of all steps that lies along an axis.
 
     Raises
     ------
@@ -66,7 +58,7 @@ def concept_plane(
     """
     import xarray as xr
 
-    points = _points("stack", stack)
+    points = np.swapaxes(numpy_matrix("stack", stack, ndim=3), -1, -2)
     count = points.shape[0]
     m = points.shape[2]
     r = points.shape[1]
@@ -80,26 +72,11 @@ def concept_plane(
     variables = {
         "direction": (("axis", "feature"), directions),
         "centre": ("feature", centre),
-        **_projected("", points, centre, directions),
+        **_projected(points, centre, directions),
     }
-    if control is not None:
-        other = _points("control", control)
-        if (other.shape[0], other.shape[2]) != (count, m):
-            raise ArgumentError(
-                f"control must have shape ({count}, {m}, r) like the stack; "
-                f"got {tuple(control.shape)}."
-            )
-        variables |= _projected("control_", other, centre, directions)
     return xr.Dataset(
         variables, coords={"step": labels, "axis": np.arange(1, n_axes + 1)}
     )
-
-
-def _points(name: str, stack: Array) -> np.ndarray:
-    """Concepts as rows, (T, r, m), in float64."""
-    argument = matrix(name, stack, ndim=3)
-    xp = namespace(argument)
-    return np.swapaxes(to_numpy(xp.astype(argument, xp.float64)), -1, -2)
 
 
 def _axes(centred: np.ndarray, n_axes: int) -> np.ndarray:
@@ -118,15 +95,12 @@ def _axes(centred: np.ndarray, n_axes: int) -> np.ndarray:
 
 
 def _projected(
-    prefix: str, points: np.ndarray, centre: np.ndarray, directions: np.ndarray
+    points: np.ndarray, centre: np.ndarray, directions: np.ndarray
 ) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
     """Positions on the axes, and the share of the points' own variance along each."""
     centred = points - points.mean(axis=(0, 1))
     share = ((centred @ directions.T) ** 2).sum(axis=(0, 1)) / (centred**2).sum()
     return {
-        f"{prefix}position": (
-            ("step", f"{prefix}concept", "axis"),
-            (points - centre) @ directions.T,
-        ),
-        f"{prefix}explained_variance": (("axis",), share),
+        "position": (("step", "concept", "axis"), (points - centre) @ directions.T),
+        "explained_variance": (("axis",), share),
     }

@@ -42,7 +42,7 @@ class MatchingLevel:
     chance: float
     chance_interval: tuple[float, float]
     p_value: float
-    ceiling: float = float("nan")
+    ceiling: float = np.nan
 
 
 def matching_level(
@@ -94,7 +94,7 @@ def matching_level(
         pair.first, pair.second, n_shuffles, np.random.default_rng(random_state)
     ).mean(axis=-1)
     low, high = np.quantile(null, [0.025, 0.975])
-    ceiling = float("nan")
+    ceiling = np.nan
     if reseeded is not None:
         ceiling = float(optimal_of(pair_of(argument, reseeded)[0])[0])
     return MatchingLevel(

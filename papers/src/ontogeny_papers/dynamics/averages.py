@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ontogeny.arrays import Array, matrix, to_numpy
+from ontogeny.arrays import Array, matrix, numpy_matrix, to_numpy
 from ontogeny.errors import ArgumentError, check_choice
 
-from ..distances.alignment import align
+from ..distances.alignment import aligned_to
 
 AVERAGES = ("aligned", "unaligned", "report-code")
 
@@ -65,7 +65,7 @@ def average_dictionary(
     >>> bool(np.allclose(average_dictionary(turned, reference=W), W.T))
     True
     """
-    W = to_numpy(matrix("stack", stack, ndim=3)).astype(np.float64)
+    W = numpy_matrix("stack", stack, ndim=3)
     check_choice("how", how, AVERAGES)
     if how == "unaligned":
         return W.mean(axis=0).T
@@ -76,8 +76,7 @@ def average_dictionary(
         raise ArgumentError(
             f"reference must have the shape {W.shape[1:]} of a dictionary; got {base.shape}."
         )
-    target = np.broadcast_to(base.astype(np.float64), W.shape)
-    return align(target, W, under="signed-permutation").aligned.mean(axis=0).T
+    return aligned_to(base.astype(float), W).mean(axis=0).T
 
 
 def _consecutive(W: np.ndarray, group: int) -> np.ndarray:

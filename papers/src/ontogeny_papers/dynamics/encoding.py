@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ontogeny.arrays import Array, matrix, namespace, to_numpy
+from ontogeny.arrays import Array, matrix, namespace, numpy_matrix
 from ontogeny.distances.matching import assignments
 from ontogeny.errors import ArgumentError
 
@@ -86,7 +86,7 @@ def match_codes(U: Array, V: Array) -> CodeMatching:
 
 def _standard(name: str, codes: Array) -> np.ndarray:
     """Return centred columns of length 1; columns that are constant up to rounding become 0."""
-    values = to_numpy(matrix(name, codes)).astype(np.float64)
+    values = numpy_matrix(name, codes)
     size = np.abs(values).max(axis=0)
     values = values / np.where(size > 0, size, 1.0)
     centred = values - values.mean(axis=0)

@@ -10,7 +10,7 @@ import numpy as np
 from ontogeny.dynamics.order import step_order_test
 from ontogeny.dynamics.series import RESOLUTION
 
-NAN = float("nan")
+NAN = np.nan
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from .fit import Fit, finished_fit, inverse_diagonal, no_fit, refusal, smallest_
 from .fit_evidence import ENOUGH, exponential_evidence, in_words, remaining
 from .fits import fit_shape
 
-NAN = float("nan")
+NAN = np.nan
 LEVEL = 0.05
 
 

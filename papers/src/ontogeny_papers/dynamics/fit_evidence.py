@@ -91,7 +91,7 @@ def remaining(evidence: Mapping[str, float]) -> tuple[str, ...]:
     >>> remaining({"exponential": 0.95, "power": 0.05})
     ()
     """
-    weight = evidence.get("exponential", float("nan"))
+    weight = evidence.get("exponential", np.nan)
     if not weight < ENOUGH:  # NaN: nothing was compared
         return ()
     odds = ENOUGH / (1 - ENOUGH)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_softmax
 
-from ontogeny.arrays import Array, matrix, to_numpy
+from ontogeny.arrays import Array, numpy_matrix
 from ontogeny.errors import ArgumentError
 
 
@@ -73,8 +73,8 @@ def compare_logits(
     >>> round(compare_logits(Z[:, ::-1], Z).kl, 3)
     1.203
     """
-    first = to_numpy(matrix("Z", Z)).astype(np.float64)
-    second = to_numpy(matrix("Z_ref", Z_ref)).astype(np.float64)
+    first = numpy_matrix("Z", Z)
+    second = numpy_matrix("Z_ref", Z_ref)
     if first.shape != second.shape:
         raise ArgumentError(
             f"Z and Z_ref must have the same shape (n, r); got {first.shape} and {second.shape}."
@@ -105,7 +105,7 @@ def concept_shares(Z: Array, *, temperature: float = 1.0) -> np.ndarray:
     >>> concept_shares(np.array([[0.0, 0.0], [np.log(3), 0.0]])).round(3)
     array([0.625, 0.375])
     """
-    codes = to_numpy(matrix("Z", Z)).astype(np.float64)
+    codes = numpy_matrix("Z", Z)
     return np.exp(_log_shares(codes, temperature)).mean(0)
 
 

@@ -63,8 +63,8 @@ def mutual_information(
     >>> bool(0.4 < information < 0.65), bool(abs(none) < 0.1)
     (True, True)
     """
-    first = np.asarray(x, dtype=np.float64)
-    second = np.asarray(y, dtype=np.float64)
+    first = np.asarray(x, dtype=float)
+    second = np.asarray(y, dtype=float)
     if first.ndim != 1 or not second.ndim or second.shape[-1] != len(first):
         raise ArgumentError(
             f"x must be (T,) and y (..., T); got shapes {first.shape} and {second.shape}."

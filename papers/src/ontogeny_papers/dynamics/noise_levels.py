@@ -70,7 +70,7 @@ def segment_costs(
         size = np.abs(residuals[..., k])
         there = ~np.isnan(size)
         sums = _sums(np.where(there, size, 0.0), starts, stops)
-        counts = _sums(there.astype(np.float64), starts, stops)
+        counts = _sums(there.astype(float), starts, stops)
         costs += counts * np.log(np.maximum(sums / np.maximum(counts, 1), smallest))
     return costs
 

@@ -65,8 +65,8 @@ def permutation_test(
     [0.01, 0.86]
     """
     check_choice("alternative", alternative, ("two-sided", "greater"))
-    values = np.asarray(observed, dtype=np.float64)
-    draws = np.asarray(shuffled, dtype=np.float64)
+    values = np.asarray(observed, dtype=float)
+    draws = np.asarray(shuffled, dtype=float)
     if (
         draws.shape[:-1] != values.shape
         or draws.ndim != values.ndim + 1

@@ -11,7 +11,7 @@ from ontogeny.dynamics.series import RESOLUTION, checked_series, checked_steps, 
 from ontogeny.errors import ArgumentError
 
 FEWEST_QUIET = 3
-NAN = float("nan")
+NAN = np.nan
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from ontogeny.dynamics.series import RESOLUTION, checked_series, checked_steps
 FEWEST_PAIRS = 6
 EVEN = 1e-6
 DICKEY_FULLER = 3.0  # 5 % point with an intercept, 25 values (2.86 for very many)
-NAN = float("nan")
+NAN = np.nan
 
 
 @dataclass(frozen=True, eq=False)

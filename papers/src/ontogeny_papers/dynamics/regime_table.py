@@ -54,7 +54,7 @@ def regime_table(
     if layers is None and isinstance(scores, xr.DataArray) and "layer" in scores.coords:
         layers = [str(layer) for layer in scores.layer.values]
         scores = scores.transpose("layer", "step")
-    values = np.asarray(scores, dtype=np.float64)
+    values = np.asarray(scores, dtype=float)
     steps = np.asarray(steps)
     if values.ndim != 2 or steps.shape != (values.shape[1],):
         raise ArgumentError(
@@ -110,7 +110,7 @@ def compare_regimes(
     names = ("early_mean", "early_sd", "late_mean", "late_sd")
     moments = (early_mean, early_sd, late_mean, late_sd)
     arrays = {
-        n: np.asarray(v, dtype=np.float64) for n, v in zip(names, moments, strict=True)
+        n: np.asarray(v, dtype=float) for n, v in zip(names, moments, strict=True)
     }
     shapes = {a.shape for a in arrays.values()}
     if len(shapes) > 1 or arrays["early_mean"].ndim != 1:

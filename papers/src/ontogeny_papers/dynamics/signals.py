@@ -29,7 +29,7 @@ from .warping import dtw
 SLOW_SURROGATES = 99
 HALF = NEIGHBOURS // 2
 SCHEDULE = "jumps or a cycle in common, which a shared schedule would make, cannot be ruled out"
-NAN = float("nan")
+NAN = np.nan
 
 
 @dataclass(frozen=True, eq=False)

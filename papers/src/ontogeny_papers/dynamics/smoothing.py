@@ -39,7 +39,7 @@ def rolling_mean(values: ArrayLike, half_window: int) -> np.ndarray:
     >>> rolling_mean([0.0, 3.0, 6.0, 12.0], 1)
     array([1.5, 3. , 7. , 9. ])
     """
-    series = np.asarray(values, dtype=np.float64)
+    series = np.asarray(values, dtype=float)
     if series.ndim == 0 or series.size == 0:
         raise ArgumentError(
             f"values must have shape (..., steps); its shape is {series.shape}."

@@ -17,7 +17,7 @@ from .regime_search import RegimeSearch
 from .trends import checked_table
 
 FEWEST_RESIDUALS = 5
-NAN = float("nan")
+NAN = np.nan
 TAILS = (0.025, 0.975)
 # Where jumps explain more than this share of the regimes' own noise leaves them, it is jumps.
 JUMPS = 0.01
@@ -330,7 +330,7 @@ def _stretch(first: int, second: int) -> float:
     that the variance is estimated (T. Hesterberg, The American Statistician 69, 2015); here with
     Welch's degrees of freedom of both regimes.
     """
-    n = np.maximum(np.array([first, second], dtype=np.float64), 2.0)
+    n = np.maximum(np.array([first, second], dtype=float), 2.0)
     freedom = (1 / n).sum() ** 2 / (1 / (n**2 * (n - 1))).sum()
     resampled = np.sqrt((1 / (n - 1)).sum() / (1 / n).sum())
     return float(resampled * t.ppf(TAILS[1], freedom) / t.ppf(TAILS[1], np.inf))

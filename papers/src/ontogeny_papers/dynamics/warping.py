@@ -9,7 +9,7 @@ from ontogeny.arrays import check_finite
 from ontogeny.errors import ArgumentError
 
 
-def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> np.ndarray:
+def dtw(x: ArrayLike, y: ArrayLike) -> np.ndarray:
     """Return the dynamic time warping distance, the least sum of ``|x_i − y_j|`` over warpings.
 
     Parameters
@@ -17,8 +17,6 @@ def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> np.ndarray:
     x, y
         Series (..., n) and (..., m) whose leading dimensions broadcast. Standardise them first
         where only their course is to be compared.
-    band
-        Largest ``|i − j|`` allowed (Sakoe and Chiba); ``None`` for any. At least ``|n − m|``.
 
     Returns
     -------
@@ -28,7 +26,7 @@ def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> np.ndarray:
     Raises
     ------
     ArgumentError
-        If a series is empty or the band is too narrow to reach the end.
+        If a series is empty.
     NonFiniteError
         If a value is NaN or infinite.
 
@@ -41,7 +39,7 @@ def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> np.ndarray:
     >>> float(dtw([0.0, 0.0, 1.0, 2.0], [0.0, 1.0, 2.0, 2.0]))
     0.0
     """
-    first, second = (np.asarray(v, dtype=np.float64) for v in (x, y))
+    first, second = (np.asarray(v, dtype=float) for v in (x, y))
     if not (first.ndim and second.ndim and first.size and second.size):
         raise ArgumentError(
             f"x and y must be series; got shapes {first.shape}, {second.shape}."
@@ -50,10 +48,6 @@ def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> np.ndarray:
     check_finite("y", second)
     n = first.shape[-1]
     m = second.shape[-1]
-    if band is not None and band < abs(n - m):
-        raise ArgumentError(
-            f"band must be at least |{n} − {m}| = {abs(n - m)}; got {band}."
-        )
     cost = np.abs(first[..., :, None] - second[..., None, :])
     total = np.full((*cost.shape[:-2], n + 1, m + 1), np.inf)
     total[..., 0, 0] = 0.0
@@ -61,8 +55,6 @@ def dtw(x: ArrayLike, y: ArrayLike, band: int | None = None) -> np.ndarray:
     for diagonal in range(n + m - 1):
         i = np.arange(max(0, diagonal - m + 1), min(n - 1, diagonal) + 1)
         j = diagonal - i
-        if band is not None:
-            i, j = i[np.abs(i - j) <= band], j[np.abs(i - j) <= band]
         before = np.minimum(total[..., i, j + 1], total[..., i + 1, j])
         total[..., i + 1, j + 1] = cost[..., i, j] + np.minimum(
             before, total[..., i, j]

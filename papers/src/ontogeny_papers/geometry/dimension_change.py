@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from ontogeny.arrays import Array, matrix, to_numpy
+from ontogeny.arrays import Array, numpy_matrix
 from ontogeny.errors import ArgumentError
 
 from .intrinsic import orthogonal_rows, standard_error
@@ -103,7 +103,7 @@ def dimension_change(
     >>> bool(change.difference > 2), bool(change.p_value < 0.05)
     (True, True)
     """
-    points = to_numpy(matrix("clouds", clouds, ndim=3)).astype(np.float64)
+    points = numpy_matrix("clouds", clouds, ndim=3)
     largest = np.abs(points).max(axis=(1, 2), keepdims=True)
     points /= np.where(largest > 0, largest, 1.0)  # squares must not under- or overflow
     check_estimator(method, discard)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ontogeny.arrays import matrix, to_numpy
+from ontogeny.arrays import numpy_matrix
 
 
 def feature_dimensionality(W: ArrayLike) -> np.ndarray:
@@ -38,7 +38,7 @@ def feature_dimensionality(W: ArrayLike) -> np.ndarray:
     >>> feature_dimensionality([[1.0, 0.0, 0.0], [0.0, 2.0, -2.0]]).tolist()
     [1.0, 0.5, 0.5]
     """
-    directions = to_numpy(matrix("W", W)).astype(np.float64)
+    directions = numpy_matrix("W", W)
     largest = np.abs(directions).max()
     directions = directions / (largest or 1.0)  # so that no square underflows
     squares = np.square(directions).sum(axis=0)

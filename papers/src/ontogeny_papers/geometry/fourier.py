@@ -43,7 +43,7 @@ def row_frequencies(E: ArrayLike) -> np.ndarray:
     ... ).tolist()
     [0.0, 0.0, 1.0, 0.0, 0.0]
     """
-    rows = np.asarray(E, dtype=np.float64)
+    rows = np.asarray(E, dtype=float)
     if rows.ndim != 2 or len(rows) < 4:
         raise ArgumentError(
             f"E must have at least 4 rows and two dimensions; got {rows.shape}."

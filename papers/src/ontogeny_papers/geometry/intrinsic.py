@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ontogeny.arrays import Array, matrix, to_numpy
+from ontogeny.arrays import Array, numpy_matrix
 from ontogeny.errors import ArgumentError, check_choice, check_whole
 
 from .neighbour_ratios import (
@@ -125,7 +125,7 @@ def two_nn(
     >>> bool(abs(estimate.value - 1) < 3 * estimate.stderr)
     True
     """
-    X = to_numpy(matrix("X", X)).astype(np.float64)
+    X = numpy_matrix("X", X)
     check_estimator(method, discard)
     if check_whole("n_draws", n_draws, minimum=0) == 1:
         raise ArgumentError("n_draws must be 0 or at least 2; got 1.")
@@ -298,7 +298,7 @@ def two_nn_blocks(
     """
     import xarray as xr
 
-    X = to_numpy(matrix("X", X)).astype(np.float64)
+    X = numpy_matrix("X", X)
     check_choice("method", method, METHODS)
     if not FEWEST <= check_whole("smallest", smallest) <= len(X):
         raise ArgumentError(

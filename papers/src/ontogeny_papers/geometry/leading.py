@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ontogeny.arrays import Array, matrix, to_numpy
+from ontogeny.arrays import Array, numpy_matrix
 from ontogeny.geometry.rank import components_holding
 
 from .snapshots import CHUNK
@@ -83,11 +83,11 @@ def _new_directions(block: np.ndarray, basis: np.ndarray, total: float) -> np.nd
 
 def _slices(flat: Array) -> Iterator[tuple[slice, np.ndarray]]:
     """Yield displacements from the first snapshot, some rows at a time, in float64."""
-    first = to_numpy(matrix("snapshots", flat[:1])).astype(np.float64)
+    first = numpy_matrix("snapshots", flat[:1])
     rows = max(1, CHUNK // flat.shape[1])
     for start in range(0, flat.shape[0], rows):
         part = slice(start, min(start + rows, flat.shape[0]))
-        moved = to_numpy(matrix("snapshots", flat[part])).astype(np.float64)
+        moved = numpy_matrix("snapshots", flat[part])
         moved -= first
         yield part, moved
 

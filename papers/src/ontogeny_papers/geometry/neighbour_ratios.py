@@ -44,7 +44,7 @@ def dimension_of_ratios(logs: np.ndarray, method: str, discard: float) -> float:
     """
     ratios = usable_logs(logs)
     if len(ratios) < FEWEST or 2 * int((ratios < FLAT).sum()) > len(ratios):
-        return float("nan")
+        return np.nan
     return float(estimate(ratios[None], method, discard)[0])
 
 

@@ -13,8 +13,7 @@ import numpy as np
 from scipy.special import gammaln
 from scipy.stats import beta
 
-from ontogeny.arrays import Array, matrix, to_numpy
-from ontogeny.errors import ArgumentError, check_whole
+from ontogeny.errors import check_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +58,6 @@ class BlockEnergies:
     def rho(self) -> np.ndarray:
         """(n,) norm of the part inside over the norm, ‖P v‖ / ‖v‖; NaN for a zero vector."""
         return np.sqrt(_share(self.inside, self.energy))
-
-    @property
-    def perpendicular(self) -> np.ndarray:
-        """(n,) norm of the part outside over the norm: √(1 − ρ²), not 1 − ρ."""
-        return np.sqrt(_share(self.energy - self.inside, self.energy))
 
     @property
     def control(self) -> SubspaceControl:
@@ -128,43 +122,6 @@ def random_subspace_control(k: int, dimension: int) -> SubspaceControl:
     return SubspaceControl(
         float(np.sqrt(k / dimension)), float(mean), float(low), float(high)
     )
-
-
-def sampled_subspace_control(
-    vectors: Array, k: int, n_draws: int = 10, random_state: int = 0
-) -> np.ndarray:
-    """Return ρ of vectors (n, P) in `n_draws` random k-dimensional subspaces, shape (draws, n).
-
-    NaN for a zero vector.
-
-    Bases are the Q of Gaussian matrices (P, k), as in the paper's code: `random_subspace_control`
-    gives the same law at no cost; this one is there to be compared with it.
-
-    Raises
-    ------
-    ArgumentError
-        If `k` is not 1 to P, or `n_draws` not positive.
-
-    Examples
-    --------
-    >>> sampled_subspace_control(np.ones((1, 500)), k=5, n_draws=3).shape
-    (3, 1)
-    """
-    argument = to_numpy(matrix("vectors", vectors)).astype(np.float64)
-    k = check_whole("k", k)
-    n_draws = check_whole("n_draws", n_draws)
-    if k > argument.shape[1]:
-        raise ArgumentError(
-            f"k must be from 1 to {argument.shape[1]}, the coordinates; got {k}."
-        )
-    rng = np.random.default_rng(random_state)
-    lengths = np.linalg.norm(argument, axis=1)
-    lengths = np.where(lengths > 0, lengths, np.nan)
-    bases = (
-        np.linalg.qr(rng.standard_normal((argument.shape[1], k)))[0]
-        for _ in range(n_draws)
-    )
-    return np.stack([np.linalg.norm(argument @ Q, axis=1) / lengths for Q in bases])
 
 
 def block_matched_control(

@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import is_torch_array
 from scipy.linalg.blas import dsyrk
 
-from ontogeny.arrays import Array, matrix, namespace, to_numpy
+from ontogeny.arrays import Array, matrix, namespace, numpy_matrix, to_numpy
 from ontogeny.errors import ArgumentError, check_whole
 
 # Numbers converted to float64 at a time: 32 MiB, whatever the size of the block that is added.
@@ -155,7 +155,7 @@ def check_gram(value: np.ndarray) -> np.ndarray:
     array([[0., 0.],
            [0., 4.]])
     """
-    argument = np.asarray(to_numpy(matrix("gram", value)), dtype=np.float64)
+    argument = numpy_matrix("gram", value)
     if argument.shape[0] != argument.shape[1]:
         raise ArgumentError(
             f"gram must be a square (steps, steps) matrix, as ontogeny.geometry.gram returns; "

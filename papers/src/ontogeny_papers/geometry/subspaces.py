@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigh
 
-from ontogeny.arrays import Array, matrix, namespace, to_numpy
+from ontogeny.arrays import Array, matrix, namespace, numpy_matrix, to_numpy
 from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.geometry.rank import ROUNDING, centred
 
@@ -119,7 +119,7 @@ def subspace_overlap(W: Array, V: Array) -> float:
 
 
 def _orthonormal(name: str, value: Array) -> np.ndarray:
-    basis = to_numpy(matrix(name, value)).astype(np.float64)
+    basis = numpy_matrix(name, value)
     if np.abs(basis.T @ basis - np.eye(basis.shape[1])).max() > 1e-4:
         raise ArgumentError(
             f"{name} must have orthonormal columns, as principal_basis gives them."
@@ -280,7 +280,7 @@ def principal_basis(
     basis = np.empty((flat.shape[1], weights.shape[1]))
     width = max(1, CHUNK // len(weights))
     for start in range(0, len(basis), width):
-        chunk = to_numpy(flat[:, start : start + width]).astype(np.float64)
+        chunk = to_numpy(flat[:, start : start + width]).astype(float)
         basis[start : start + width] = (chunk - chunk[:1]).T @ weights
     # Components far below the first come out slightly oblique: removed, leaving spans in order.
     oblique = np.linalg.cholesky(basis.T @ basis)

@@ -77,7 +77,7 @@ class Chains:
         """
         counted = self.trace[np.isfinite(self.trace).all(axis=1), self.burn_in :]
         if len(counted) < 2:
-            return float("nan")
+            return np.nan
         n = counted.shape[1]
         within = counted.var(axis=1, ddof=1).mean()
         between = n * counted.mean(axis=1).var(ddof=1)
@@ -139,7 +139,7 @@ def sampled_chains(
             **options,
         )
     trace = np.asarray(
-        data["loss_trace"].transpose("chain", "step").values, dtype=np.float64
+        data["loss_trace"].transpose("chain", "step").values, dtype=float
     )
     return Chains(trace, float(data["init_loss"]), n_beta, burn_in)
 

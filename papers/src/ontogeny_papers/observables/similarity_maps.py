@@ -106,7 +106,7 @@ class StepSimilarity(OfSampledActivations):
         grams = (
             data[_GRAM]
             .transpose("layer", "step", "token", "token_")
-            .values.astype(np.float64)
+            .values.astype(float)
         )
         units = Units(data["unit"].dropna("step").isel(step=0).values)
         order = np.random.default_rng([self.random_state, 17]).permutation(

@@ -17,6 +17,7 @@ from .formats import listed, named, spread
 from .verdicts import (
     LEVEL,
     Found,
+    Runs,
     Verdict,
     decided,
     each,
@@ -74,7 +75,7 @@ def attention_and_rank(results: Found) -> list[Verdict]:
     ]
 
 
-def _of_every_m(attention: Sequence[xr.Dataset]) -> Verdict:
+def _of_every_m(attention: Runs) -> Verdict:
     """Judge whether entropy falls to less than half for every m; one alone can refute it only."""
     names = attention[0].set.values
     entropy = each(
@@ -98,8 +99,8 @@ def _smooth(
     entropy: Sequence[xr.DataArray], name: str, fallen: bool | None, solved: str
 ) -> Verdict:
     """Judge whether less of the fall is taken back than with its own steps in random order."""
-    back = np.array([_taken_back(curve.values) for curve in entropy])
-    null = np.array([_in_random_order(curve.values) for curve in entropy])
+    back = each(entropy, lambda curve: _taken_back(curve.values))
+    null = each(entropy, lambda curve: _in_random_order(curve.values))
     p = (1 + (null <= back[:, None]).sum(axis=1)) / (1 + null.shape[1])
     rough = (null < back[:, None]).mean(axis=1) > 0.5
     last = np.array([curve.values[-1] for curve in entropy])
@@ -136,7 +137,7 @@ def _in_random_order(values: np.ndarray) -> np.ndarray:
     curves = [
         np.cumsum(np.r_[values[0], rng.permutation(steps)]) for _ in range(_DRAWS)
     ]
-    return np.array([_taken_back(curve) for curve in curves])
+    return each(curves, _taken_back)
 
 
 def _of_timing(fell: np.ndarray, settled: np.ndarray, shuffled: np.ndarray) -> Verdict:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from ontogeny.summary.summarise import summarise
 from ontogeny.words.names import named
 
 from .comparison_judges import below_random_order, by_kind
+from .verdicts import Runs, RunsOf
 
 _MOST = 8  # values in a sentence; more are left to the figure
 _SPECIAL: dict[str, tuple[Quantity, ...]] = {
@@ -56,10 +57,7 @@ _AGAINST_LOSS = Scatter(
 
 
 def average_node(
-    observable: Observable,
-    runs: Mapping[str, Sequence[xr.Dataset]],
-    claim: str,
-    source: str,
+    observable: Observable, runs: RunsOf, claim: str, source: str
 ) -> xr.Dataset:
     """Return the figures of an observable with means over seeds, and what they show in words.
 
@@ -139,7 +137,7 @@ def _numbers(node: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
 # ---- sentences ----------------------------------------------------------------------------------
 
 
-def _below(runs: Mapping[str, Sequence[xr.Dataset]]) -> Iterator[str]:
+def _below(runs: RunsOf) -> Iterator[str]:
     for label, nodes in runs.items():
         count, tested, _ = below_random_order(nodes)
         start = f"{label}: " if len(runs) > 1 else ""
@@ -221,7 +219,7 @@ def _last(data: xr.Dataset) -> xr.Dataset:
 
 
 def mean_of_seeds(
-    runs_of: Mapping[str, Sequence[xr.Dataset]],
+    runs_of: RunsOf,
     quantities: Sequence[Quantity],
     section: Section,
     *,
@@ -279,7 +277,7 @@ def _with_interval(figure: Figure, data: xr.Dataset) -> Figure:
     return dataclasses.replace(figure, interval=ends)  # type: ignore[call-arg]
 
 
-def over_seeds(runs_of: Mapping[str, Sequence[xr.Dataset]]) -> xr.Dataset:
+def over_seeds(runs_of: RunsOf) -> xr.Dataset:
     """Return the mean over seeds of every variable, with ``_sd``, ``_low`` and ``_high``.
 
     Parameters
@@ -309,13 +307,13 @@ def over_seeds(runs_of: Mapping[str, Sequence[xr.Dataset]]) -> xr.Dataset:
     return xr.concat(pieces, dim="run", join="outer", data_vars="all", coords="minimal")
 
 
-def _of_run(seeds: Sequence[xr.Dataset]) -> xr.Dataset:
+def _of_run(seeds: Runs) -> xr.Dataset:
     stacked = xr.concat(
         list(seeds), dim="seed", join="outer", data_vars="all", coords="minimal"
     )
     result: dict[str, xr.DataArray] = {}
     for name, values in stacked.data_vars.items():
-        values = values.astype(np.float64)
+        values = values.astype(float)
         mean = values.mean("seed", skipna=False)
         several = stacked.sizes["seed"] > 1
         sd = values.std("seed", ddof=1, skipna=False) if several else mean * np.nan

@@ -13,6 +13,8 @@ from .formats import listed, named, p_value, spread
 from .verdicts import (
     LEVEL,
     Found,
+    Runs,
+    RunsOf,
     Verdict,
     each,
     exceeds,
@@ -44,7 +46,7 @@ def by_kind(node: xr.Dataset) -> xr.Dataset:
     return numbers.astype(float).assign_coords(block=kinds).groupby("block").mean()
 
 
-def below_random_order(runs: Sequence[xr.Dataset]) -> tuple[int, int, float]:
+def below_random_order(runs: Runs) -> tuple[int, int, float]:
     """Return how many matrices have a lower rank than in random order, of how many, and p.
 
     The p-value is that of as many by chance (binomial; matrices of a run are not independent, so
@@ -67,14 +69,12 @@ def null_middle(run: xr.Dataset, null: str) -> xr.DataArray:
     return (run[f"{null}_low"] + run[f"{null}_high"]) / 2
 
 
-def whole_ranks(runs: Sequence[xr.Dataset]) -> np.ndarray:
+def whole_ranks(runs: Runs) -> np.ndarray:
     """Return the rank of each seed's whole run, mean over its matrices."""
     return each(runs, lambda run: run.variance_rank.mean())
 
 
-def mean_within(
-    runs: Sequence[xr.Dataset], what: str, low: int, high: int, where: str
-) -> Verdict:
+def mean_within(runs: Runs, what: str, low: int, high: int, where: str) -> Verdict:
     """Judge whether the mean rank of a run's matrices, rounded, is in a range that the paper has.
 
     Parameters
@@ -99,7 +99,7 @@ def mean_within(
     )
 
 
-def span(runs: Sequence[xr.Dataset], null: str) -> str:
+def span(runs: Runs, null: str) -> str:
     """Return ``"1.7 to 3.0"``, where 95 % of a null's ranks lie, mean over matrices and seeds."""
     low, high = (
         np.mean([run[f"{null}_{end}"].mean() for run in runs])
@@ -117,7 +117,7 @@ _APART = "a mean difference above half a dimension, in the same direction in eve
 _LOW = "where the lower rank is that of random order, nothing is shown"
 
 
-def _as_random_order(runs: Sequence[xr.Dataset]) -> bool | None:
+def _as_random_order(runs: Runs) -> bool | None:
     """Return whether runs have the rank of their own directions in random order."""
     by_order = each(runs, lambda run: run["shuffled_low"].mean()).mean()
     return if_finite(whole_ranks(runs).mean() >= by_order, by_order)
@@ -297,10 +297,7 @@ def forgetting(results: Found) -> list[Verdict]:
     ]
 
 
-def _rank_tells(
-    ranks: Mapping[str, Sequence[xr.Dataset]],
-    accuracy: Mapping[str, Sequence[xr.Dataset]],
-) -> Verdict:
+def _rank_tells(ranks: RunsOf, accuracy: RunsOf) -> Verdict:
     """Judge whether the rank tells a curriculum from mixed training.
 
     The rank of a run that has not learned all of its task is that of an unfinished run. Ranks that
@@ -337,7 +334,7 @@ def _rank_tells(
     )
 
 
-def _of_random_order(runs: Sequence[xr.Dataset]) -> np.ndarray:
+def _of_random_order(runs: Runs) -> np.ndarray:
     return each(runs, lambda run: null_middle(run, "shuffled").mean())
 
 

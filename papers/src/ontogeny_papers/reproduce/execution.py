@@ -27,7 +27,7 @@ from .marker_recipe import MarkerRecipe, Scale
 from .recipe import Findings, Materials
 from .tasks import MarkerTask
 from .training import MarkerRun, OptimizerSettings
-from .verdicts import LEVEL, Found, Verdict, each, more_often, unanimous, why_open
+from .verdicts import LEVEL, Found, Runs, Verdict, each, more_often, unanimous, why_open
 
 _APART = 0.5  # mean squared cosine below which two subspaces count as turned against each other
 
@@ -87,7 +87,7 @@ def _varies(between: xr.Dataset) -> Verdict:
 _RANGE = 2.0  # dimensions between 3 and 5, which the paper calls consistent
 
 
-def _same_dimension(runs: Sequence[xr.Dataset]) -> Verdict:
+def _same_dimension(runs: Runs) -> Verdict:
     """Judge whether ranks are as consistent as the paper's own range, 3 to 5, allows.
 
     Walks of as many steps have one rank, so that agreement as such shows nothing.
@@ -115,7 +115,7 @@ def _between_layers(run: xr.Dataset) -> float:
     return float((grouped.max() - grouped.min()).max())
 
 
-def _shared(runs: Sequence[xr.Dataset]) -> Verdict:
+def _shared(runs: Runs) -> Verdict:
     """Judge whether matrices of one run share directions more than random subspaces do."""
     pairs = [run.p_value.values[np.triu_indices(run.sizes["block"], 1)] for run in runs]
     counts = np.array([int((p < LEVEL).sum()) for p in pairs])

@@ -29,7 +29,7 @@ def spread(values: ArrayLike, digits: int = 1) -> str:
     >>> spread([2.0, 3.0]), spread([-0.01]), spread([2.0, float("nan")])
     ('2.5 ± 0.7', '0.0', 'unknown')
     """
-    seeds = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    seeds = np.atleast_1d(np.asarray(values, dtype=float))
     if not np.isfinite(seeds).all():
         return "unknown"
     mean = f"{round(seeds.mean(), digits) + 0.0:.{digits}f}"  # no minus before a zero
@@ -81,7 +81,7 @@ def listed(values: ArrayLike) -> str:
     >>> listed([40, 1200.0]), listed([10, 20, 30, 40, float("nan")])
     ('40 and 1,200', '25 (10 to 40; never in 1 of 5)')
     """
-    steps = np.asarray(values, dtype=np.float64)
+    steps = np.asarray(values, dtype=float)
     if len(steps) <= _LISTED:
         return " and ".join(f"{v:,.0f}" if np.isfinite(v) else "never" for v in steps)
     finite = steps[np.isfinite(steps)]

@@ -26,6 +26,8 @@ from .training import MarkerRun
 from .verdicts import (
     LEVEL,
     Found,
+    Runs,
+    RunsOf,
     Verdict,
     each,
     exceeds,
@@ -91,7 +93,7 @@ def _three_to_five(ranks: np.ndarray) -> np.ndarray:
     return np.asarray((ranks >= 2.5) & (ranks < 5.5))
 
 
-def _confined(runs: Sequence[xr.Dataset]) -> Verdict:
+def _confined(runs: Runs) -> Verdict:
     """Judge whether paths have lower ranks than their own directions in random order."""
     count, tested, p = below_random_order(runs)
     majority = count > tested / 2
@@ -106,7 +108,7 @@ def _confined(runs: Sequence[xr.Dataset]) -> Verdict:
     )
 
 
-def _collapse(runs: Sequence[xr.Dataset]) -> Verdict:
+def _collapse(runs: Runs) -> Verdict:
     """Judge whether the rank falls early, unless random paths of the same steps do so too."""
     measured = [_fall(run.growing_rank_by_kind) for run in runs]
     nulls = {
@@ -180,7 +182,7 @@ def sizes(results: Found, scales: Sequence[Mapping[str, MarkerRun]]) -> list[Ver
     ]
 
 
-def _stable(runs: Mapping[str, Sequence[xr.Dataset]], by_m: Sequence[str]) -> Verdict:
+def _stable(runs: RunsOf, by_m: Sequence[str]) -> Verdict:
     ranks = {label: whole_ranks(runs[label]) for label in by_m}
     means = [rank.mean() for rank in ranks.values()]
     few = "" if len(means) > 2 else "; fewer than three m show no trend"
@@ -194,7 +196,7 @@ def _stable(runs: Mapping[str, Sequence[xr.Dataset]], by_m: Sequence[str]) -> Ve
     )
 
 
-def _nulls(runs: Mapping[str, Sequence[xr.Dataset]], names: Mapping[str, str]) -> str:
+def _nulls(runs: RunsOf, names: Mapping[str, str]) -> str:
     return ", ".join(
         f"{name}: {span(runs[label], 'shuffled')}" for label, name in names.items()
     )
@@ -204,7 +206,7 @@ def _by_label(ranks: Mapping[str, np.ndarray]) -> str:
     return ", ".join(f"{label}: {spread(rank)}" for label, rank in ranks.items())
 
 
-def _trained(runs: Sequence[xr.Dataset], trained: Sequence[str]) -> float:
+def _trained(runs: Runs, trained: Sequence[str]) -> float:
     """Return the last accuracy of the m that are trained, the lowest of them, mean over seeds."""
     sets = [s for s in runs[0].set.values if s in trained]
     return float(
@@ -216,7 +218,7 @@ def _grows(
     what: str,
     name: str,
     numbers: Mapping[str, int],
-    runs: Mapping[str, Sequence[xr.Dataset]],
+    runs: RunsOf,
     base: str,
     solved: Mapping[str, float],
 ) -> Verdict:
@@ -269,9 +271,7 @@ def _grows(
 
 
 def _unseen(
-    accuracy: Mapping[str, Sequence[xr.Dataset]],
-    by_m: Mapping[str, int],
-    trained: Sequence[str],
+    accuracy: RunsOf, by_m: Mapping[str, int], trained: Sequence[str]
 ) -> Verdict | None:
     """Judge accuracy on every m above those of the largest mixture; None where none was tested."""
     *smaller, largest = sorted(by_m, key=by_m.__getitem__)
@@ -296,5 +296,5 @@ def _unseen(
     )
 
 
-def _last(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
+def _last(runs: Runs, name: str) -> np.ndarray:
     return each(runs, lambda run: run.accuracy.sel(set=name).isel(step=-1))

@@ -12,7 +12,7 @@ from ontogeny.errors import ArgumentError, NonFiniteError
 
 from ..dynamics.signals import compare_signals
 from .formats import named, short, spread
-from .verdicts import LEVEL, Found, Verdict, each, exceeds, unanimous
+from .verdicts import LEVEL, Found, Runs, Verdict, each, exceeds, unanimous
 
 _WEAK = 0.3  # correlation around the trends
 _EXCLUDED = 0.5  # correlation that the runs must rule out before one is called weak
@@ -102,15 +102,15 @@ def _explosion(run: xr.Dataset) -> float:
     loss = finite["loss"].values
     defect = finite.defect.values
     if len(loss) < 3:
-        return float("nan")
+        return np.nan
     above = np.flatnonzero(loss > loss.min() + _CONVERGED * (loss[0] - loss.min()))
     start = int(above[-1]) + 1 if len(above) else 0
     if start + 1 >= len(loss) or defect[start] <= 0:
-        return float("nan")
+        return np.nan
     return float(defect[start + 1 :].max() / defect[start])
 
 
-def _with_the_loss(runs: Sequence[xr.Dataset]) -> Verdict:
+def _with_the_loss(runs: Runs) -> Verdict:
     """Judge whether norms of commutators rise and fall with the loss, beyond the trends of both."""
     claim = "spikes of commutators hardly go with those of the loss"
     # A loss of 0 has no logarithm, which is said below.
@@ -205,7 +205,7 @@ def outside(results: Found) -> list[Verdict]:
     ]
 
 
-def _inside(runs: Sequence[xr.Dataset]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _inside(runs: Runs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return shares inside, one of each seed: of commutators, gradients and random directions."""
     last = [run.sel(setting=_WHOLE).isel(step=-1) for run in runs]
     commutator, gradient = each(

@@ -165,13 +165,17 @@ def verdict_view(
     return attach(data, section, [table], statements, role="claims")
 
 
-Found = Mapping[str, Mapping[str, Sequence[xr.Dataset]]]
+Runs = Sequence[xr.Dataset]
+"""What is kept of each seed of a run, such as a node of its study."""
+RunsOf = Mapping[str, Runs]
+"""The seeds of every run, by its label."""
+Found = Mapping[str, RunsOf]
 """The nodes of each seed's study, by node and label of the run."""
 
 LEVEL = 0.05
 
 
-def each(runs: Sequence[xr.Dataset], number: Callable[[xr.Dataset], Any]) -> np.ndarray:
+def each(runs: Sequence[Any], number: Callable[[Any], Any]) -> np.ndarray:
     """Return what a function gives of each seed, (seeds, ...).
 
     Examples
@@ -179,7 +183,7 @@ def each(runs: Sequence[xr.Dataset], number: Callable[[xr.Dataset], Any]) -> np.
     >>> each([xr.Dataset({"x": 1.0}), xr.Dataset({"x": 2.0})], lambda run: run.x)
     array([1., 2.])
     """
-    return np.array([np.asarray(number(run), dtype=np.float64) for run in runs])
+    return np.array([np.asarray(number(run), dtype=float) for run in runs])
 
 
 def if_finite(holds: Any, *numbers: ArrayLike) -> bool | None:
@@ -190,7 +194,7 @@ def if_finite(holds: Any, *numbers: ArrayLike) -> bool | None:
     >>> if_finite(3.0 > 2.0, 3.0), if_finite(float("nan") > 2.0, float("nan"))
     (True, None)
     """
-    is_finite = all(np.isfinite(np.asarray(n, dtype=np.float64)).all() for n in numbers)
+    is_finite = all(np.isfinite(np.asarray(n, dtype=float)).all() for n in numbers)
     return bool(holds) if is_finite else None
 
 
@@ -263,7 +267,7 @@ def exceeds(here: ArrayLike, there: ArrayLike, by: float) -> bool | None:
     >>> exceeds([2.0, 6.0], [2.1, 2.1], by=0.5) is None
     True
     """
-    apart = np.asarray(here, dtype=np.float64) - np.asarray(there, dtype=np.float64)
+    apart = np.asarray(here, dtype=float) - np.asarray(there, dtype=float)
     if not np.isfinite(apart).all():
         return None
     if (apart <= by).all():
@@ -298,6 +302,6 @@ def more_often(count: int, trials: int, chance: float) -> tuple[bool, float]:
     return p <= LEVEL, p
 
 
-def last_of(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
+def last_of(runs: Runs, name: str) -> np.ndarray:
     """Return the last value of every set of texts, of each seed: (seeds, sets)."""
     return each(runs, lambda run: run[name].isel(step=-1).transpose("set"))

@@ -49,7 +49,6 @@ def spectral_clusters(
     *,
     dims: int | str = "log2",
     normalised: bool = False,
-    of: str = "words",
     random_state: int = 0,
 ) -> list[Cluster]:
     """Cluster words by k-means on their analyzer vectors.
@@ -67,8 +66,6 @@ def spectral_clusters(
         Whether rows are scaled to norm 1 first: direction decides, not how frequent a word is.
         Rows of zeros stay at the origin. Without it a small k puts nearly all words into one
         cluster.
-    of
-        ``"words"`` or ``"contexts"``.
     random_state
         Seed of the start centres (ten starts, the best is taken).
 
@@ -97,11 +94,11 @@ def spectral_clusters(
     if isinstance(dims, str):
         check_choice("dims", dims, ("log2", "k"))
         dims = int(k) if dims == "k" else int(np.ceil(np.log2(k)))
-    rows, names = _rows(basis, dims, normalised, of)
+    rows = _rows(basis, dims, normalised)
     distinct = _distinct(rows)
     if distinct < k:
         raise ArgumentError(
-            f"k is {k}, but only {distinct} of the {of} differ in these concepts."
+            f"k is {k}, but only {distinct} of the words differ in these concepts."
         )
     check_whole("random_state", random_state, 0, 2**32 - 1)
     fit = KMeans(n_clusters=int(k), n_init=10, random_state=random_state).fit(rows)
@@ -112,7 +109,9 @@ def spectral_clusters(
         members = members[np.argsort(distance[members], kind="stable")]
         centre = fit.cluster_centers_[label]
         clusters.append(
-            Cluster(members, distance[members], centre, tuple(named(names, members)))
+            Cluster(
+                members, distance[members], centre, tuple(named(basis.words, members))
+            )
         )
     return clusters
 
@@ -126,7 +125,7 @@ def most_clusters(basis: ConceptBasis, dims: int, *, normalised: bool = False) -
     >>> most_clusters(ConceptBasis(U, np.ones(2), None, ("a", "b", "c")), 2)
     2
     """
-    return _distinct(_rows(basis, dims, normalised, "words")[0])
+    return _distinct(_rows(basis, dims, normalised))
 
 
 def _distinct(rows: np.ndarray) -> int:
@@ -134,26 +133,12 @@ def _distinct(rows: np.ndarray) -> int:
     return len(np.unique(np.round(rows / (np.abs(rows).max() or 1.0), 9), axis=0))
 
 
-def _rows(
-    basis: ConceptBasis, dims: int, normalised: bool, of: str
-) -> tuple[np.ndarray, Any]:
-    """Return what is clustered, and its names."""
+def _rows(basis: ConceptBasis, dims: int, normalised: bool) -> np.ndarray:
+    """Return what is clustered."""
     picked = checked_dims(basis, dims)
     check_flag("normalised", normalised)
-    vectors, names = _side(basis, of)
-    rows = vectors[:, picked]
-    if normalised:
-        norms = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows = rows / np.where(norms > 0, norms, 1.0)
-    return rows, names
-
-
-def _side(basis: ConceptBasis, of: str) -> tuple[np.ndarray, Any]:
-    check_choice("of", of, ("words", "contexts"))
-    if of == "words":
-        return basis.U, basis.words
-    if basis.V is None:
-        raise ArgumentError(
-            "of='contexts', but this basis has no context analyzer vectors."
-        )
-    return basis.V, basis.contexts
+    rows = basis.U[:, picked]
+    if not normalised:
+        return rows
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(norms > 0, norms, 1.0)

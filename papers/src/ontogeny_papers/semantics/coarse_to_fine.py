@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import softmax
 
-from ontogeny.arrays import matrix, to_numpy
+from ontogeny.arrays import matrix, numpy_matrix
 from ontogeny.errors import ArgumentError, check_choice, check_texts, check_whole
 from ontogeny.features.wordspace.class_costs import as_frequent, renamings
 from ontogeny.features.wordspace.order import first_crossing
@@ -73,7 +73,7 @@ def support_confusion(
     """
     check_choice("loss", loss, ("cross_entropy", "square"))
     support = check_support(S)
-    values = np.asarray(to_numpy(matrix("logits", logits, ndim=-1)), dtype=np.float64)
+    values = numpy_matrix("logits", logits, ndim=-1)
     if values.ndim > 3 or values.shape[-2:] != support.shape:
         raise ArgumentError(
             f"logits must be (V, m) or (T, V, m) with (V, m) = {support.shape}; "
@@ -213,7 +213,7 @@ def coarse_before_fine(
     """
     support = check_support(S)
     steps = matrix("steps", steps, ndim=1)
-    values = np.asarray(to_numpy(matrix("logits", logits, ndim=3)), dtype=np.float64)
+    values = numpy_matrix("logits", logits, ndim=3)
     if values.shape[1:] != support.shape or len(values) != len(steps):
         raise ArgumentError(
             f"logits must be (T, V, m) = {(len(steps), *support.shape)}; got {values.shape}."
@@ -232,7 +232,7 @@ def coarse_before_fine(
     rng = np.random.default_rng(random_state)
     renamed = renamings(groups, n_draws, rng)
     last = rng.random(renamed.shape)
-    times = np.asarray(steps, dtype=np.float64)
+    times = np.asarray(steps, dtype=float)
     rows = []
     null = np.empty((len(nested), n_draws))
     exchanged = False
@@ -264,7 +264,7 @@ def coarse_before_fine(
         }
     )
     reached = int((means >= advantage - 1e-9).sum())  # ties round apart
-    p_value = (1 + reached) / (1 + n_draws) if exchanged else float("nan")
+    p_value = (1 + reached) / (1 + n_draws) if exchanged else np.nan
     return CoarseToFine(advantage, (float(low), float(high)), p_value, pairs, means)
 
 
@@ -306,9 +306,7 @@ def _as_frequent(
     if frequencies is None:
         often = (support / support.sum(axis=0)).mean(axis=1)
     else:
-        often = np.asarray(
-            to_numpy(matrix("frequencies", frequencies, ndim=1)), dtype=np.float64
-        )
+        often = numpy_matrix("frequencies", frequencies, ndim=1)
         if often.shape != (len(support),) or (often <= 0).any():
             raise ArgumentError(
                 f"frequencies must be {len(support)} numbers above 0, one a word; got shape "

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ontogeny.arrays import Array, matrix, to_numpy
+from ontogeny.arrays import Array, numpy_matrix
 from ontogeny.errors import ArgumentError, check_flag, check_iterable, check_whole
 from ontogeny.features.wordspace.centred_svd import column_signs
 from ontogeny.features.wordspace.concepts import ConceptBasis
@@ -61,7 +61,7 @@ def embedding_concepts(
     """
     check_whole("k", k)
     check_flag("centred", centred)
-    vectors = to_numpy(matrix("W", W)).astype(np.float64)
+    vectors = numpy_matrix("W", W)
     _check_names("words", words, len(vectors), "rows of W")
     if centred:
         vectors = vectors - vectors.mean(0)
@@ -77,7 +77,7 @@ def embedding_concepts(
     R = Rt[:k].T * signs
     V = None
     if H is not None:
-        hidden = to_numpy(matrix("H", H)).astype(np.float64)
+        hidden = numpy_matrix("H", H)
         if len(hidden) != len(R):
             raise ArgumentError(
                 f"H must have {len(R)} rows, the columns of W; its shape is {hidden.shape}."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ontogeny.arrays import matrix
+from ontogeny.arrays import numpy_matrix
 from ontogeny.errors import ArgumentError, check_choice, check_whole
 
 REWEIGHTINGS = ("none", "paper", "equal-rates")
@@ -165,8 +165,8 @@ def loss_growth_rates(S_centred: np.ndarray, omega: np.ndarray) -> np.ndarray:
     >>> loss_growth_rates(step.S_centred, step.reweighting("paper"))[:3].round(3)
     array([1.   , 0.729, 0.25 ])
     """
-    S = np.asarray(matrix("S_centred", S_centred), dtype=np.float64)
-    weights = np.asarray(matrix("omega", omega, ndim=1), dtype=np.float64)
+    S = numpy_matrix("S_centred", S_centred)
+    weights = numpy_matrix("omega", omega, ndim=1)
     if weights.shape != (S.shape[1],) or (weights < 0).any():
         raise ArgumentError(
             f"omega must hold {S.shape[1]} weights, one for each context, none negative; "

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from ontogeny.arrays import matrix
+from ontogeny.arrays import numpy_matrix
 from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.features.wordspace.order import checked_numbers
 
@@ -72,7 +72,7 @@ def learning_order(
     >>> learning_order([3.0, 2.0, 1.0, 0.5], [10, 20, 40, np.nan]).spearman
     1.0
     """
-    values = np.asarray(matrix("sigma", sigma, ndim=1), dtype=np.float64)
+    values = numpy_matrix("sigma", sigma, ndim=1)
     steps = checked_numbers("learned_at", learned_at)
     if steps.shape != values.shape:
         raise ArgumentError(

@@ -146,7 +146,7 @@ def mean_similarity(
     sums = (members @ vectors).power(2).sum(1)
     pairs = sizes > 1
     if not pairs.any():
-        return float("nan")
+        return np.nan
     return float(
         np.mean((sums[pairs] - sizes[pairs]) / (sizes[pairs] * (sizes[pairs] - 1)))
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ontogeny.arrays import Array, matrix, namespace, to_numpy
+from ontogeny.arrays import Array, matrix, namespace, numpy_matrix, to_numpy
 from ontogeny.errors import ArgumentError, check_choice
 
 
@@ -90,7 +90,7 @@ class Objective:
         """
         name = "S" if self.loss == "square" else "P"
         M = self.candidates()[name if self.weights is None else f"{name} diag(π)"]
-        rates = to_numpy(namespace(M).linalg.svdvals(M)).astype(np.float64)
+        rates = to_numpy(namespace(M).linalg.svdvals(M)).astype(float)
         if rates[0] == 0:
             raise ArgumentError(
                 "all contexts have the same distribution: nothing to learn."
@@ -151,7 +151,7 @@ def check_support(S: Array) -> np.ndarray:
     ArgumentError
         If it does not.
     """
-    support = to_numpy(matrix("S", S)).astype(np.float64)
+    support = numpy_matrix("S", S)
     if not np.isin(support, (0.0, 1.0)).all():
         raise ArgumentError(
             "S must hold only 0 and 1: the support, not centred and not counts."

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
-from ontogeny.arrays import matrix, to_numpy
+from ontogeny.arrays import numpy_matrix
 from ontogeny.errors import ArgumentError, check_number, check_type, check_whole
 from ontogeny.features.wordspace.order import first_crossing
 from ontogeny.words.formats import plural
@@ -121,8 +121,8 @@ def compare_order(
     check_type("order", order, PredictedOrder)
     check_number("level", level, above=True)
     check_whole("random_state", random_state, 0)
-    times = np.asarray(to_numpy(matrix("steps", steps, ndim=1)), dtype=np.float64)
-    values = np.asarray(to_numpy(matrix("shares", shares, ndim=-1)), dtype=np.float64)
+    times = numpy_matrix("steps", steps, ndim=1)
+    values = numpy_matrix("shares", shares, ndim=-1)
     values = values[None] if values.ndim == 3 else values
     fitting = (len(times), 1 + len(order.shuffled), len(order.rates))
     if values.ndim != 4 or values.shape[1:] != fitting:

@@ -119,7 +119,7 @@ def signature_lift(
             f"support must have the shape of the basis, {(len(basis.U), len(basis.V))}; "
             f"got {S.shape}."
         )
-    S = sparse.csr_array(S != 0, dtype=np.float64)
+    S = sparse.csr_array(S != 0, dtype=float)
     if not S.nnz:
         raise ArgumentError(
             "support must hold a word that follows a context; all are 0."

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.special import softmax
 from scipy.stats import rankdata
 
-from ontogeny.arrays import matrix, to_numpy
+from ontogeny.arrays import numpy_matrix
 from ontogeny.errors import (
     ArgumentError,
     check_choice,
@@ -205,7 +205,7 @@ class PredictedOrder:
         )
 
     def _output(self, logits: Any) -> np.ndarray:
-        values = np.asarray(to_numpy(matrix("logits", logits)), dtype=np.float64)
+        values = numpy_matrix("logits", logits)
         if values.shape != self.support.shape:
             raise ArgumentError(
                 f"logits must be (V, m) = {self.support.shape}, the support's words and contexts; "

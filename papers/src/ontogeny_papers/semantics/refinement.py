@@ -30,31 +30,9 @@ class RefinementTree:
     ... )
     >>> [[orthant.name for orthant in level] for level in tree.levels]
     [['+', '-'], ['++', '-+', '+-']]
-    >>> tree.path("b")
-    ('+', '+-')
     """
 
     levels: tuple[tuple[Orthant, ...], ...]
-
-    def children(self, orthant: Orthant) -> tuple[Orthant, ...]:
-        """Return the orthants of one more concept that lie in `orthant`."""
-        p = len(orthant.signature)
-        if p >= len(self.levels):
-            return ()
-        return tuple(o for o in self.levels[p] if o.signature[:p] == orthant.signature)
-
-    def path(self, word: str) -> tuple[str, ...]:
-        """Return the signatures that `word` goes through, from one concept to all.
-
-        Raises
-        ------
-        ArgumentError
-            If no orthant holds the word.
-        """
-        path = tuple(o.name for level in self.levels for o in level if word in o.words)
-        if not path:
-            raise ArgumentError(f"word {word!r} is in no orthant.")
-        return path
 
 
 def refinement_tree(

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from scipy.optimize import minimize
 
-from ontogeny.arrays import Array, matrix, to_numpy
+from ontogeny.arrays import Array, matrix, numpy_matrix, to_numpy
 from ontogeny.errors import ArgumentError, OntogenyError, check_number, check_whole
 
 from .objectives import Objective, check_centred, check_support, make_objective
@@ -158,12 +158,8 @@ def ridge_path(
     >>> bool(path.cosine[1] > path.cosine[0])
     True
     """
-    S = check_centred(
-        "S_centred", to_numpy(matrix("S_centred", S_centred)).astype(np.float64)
-    )
-    penalties = np.sort(np.asarray(matrix("ridges", ridges, ndim=1), dtype=np.float64))[
-        ::-1
-    ]
+    S = check_centred("S_centred", numpy_matrix("S_centred", S_centred))
+    penalties = np.sort(numpy_matrix("ridges", ridges, ndim=1))[::-1]
     if (penalties <= 0).any():
         raise ArgumentError(
             f"ridges must be positive; the smallest is {penalties[-1]:g}."

@@ -55,7 +55,7 @@ class Score:
         NaN where the score is; a draw without a score counts as a hit.
         """
         if np.isnan(self.value):
-            return float("nan")
+            return np.nan
         below = int((self.permuted < self.value).sum())
         return float((1 + len(self.permuted) - below) / (1 + len(self.permuted)))
 
@@ -63,7 +63,7 @@ class Score:
     def rotated_percentile(self) -> float:
         """Share of rotated bases that score lower, in percent; NaN without rotations."""
         if self.rotated is None or not len(self.rotated) or np.isnan(self.value):
-            return float("nan")
+            return np.nan
         return float(100 * (self.rotated < self.value).mean())
 
     def __repr__(self) -> str:
@@ -163,7 +163,7 @@ def coherence(
         )
     scorer = _Scorer(words, labels, neighbours)
     codes = np.repeat(np.arange(len(members)), [len(group) for group in members])
-    ranks = -np.arange(len(words), dtype=np.float64)
+    ranks = -np.arange(len(words), dtype=float)
     return scorer.compared(
         codes, ranks, n_permutations, [], np.random.default_rng(random_state)
     )

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
 
 from ontogeny.arrays import Array, namespace
-from ontogeny.errors import (
-    ArgumentError,
-    check_choice,
-    check_iterable,
-    check_number,
-    check_whole,
-)
+from ontogeny.errors import ArgumentError, check_choice, check_number, check_whole
 
 from .objectives import Objective, check_centred, make_objective
 from .ufm_records import UfmBasis, UfmRecorder, basis_of, with_theory
@@ -38,7 +31,6 @@ def train_ufm(
     step_size: float = 0.02,
     integrator: str = "heun",
     records: int = 200,
-    gram_times: Sequence[float] = (),
     random_state: int = 0,
 ) -> xr.Dataset:
     """Train word embeddings W (V, d) and context embeddings H (d, m) freely and record how.
@@ -77,8 +69,6 @@ def train_ufm(
         lags behind the flow by about δ × step_size / 4.
     records
         Number of times recorded, evenly spaced, first and last included.
-    gram_times
-        Times at which W Wᵀ (V, V) and Hᵀ H (m, m) are kept, each at the nearest step.
     random_state
         Seed of R and of the random start.
 
@@ -92,7 +82,7 @@ def train_ufm(
         ``loss`` (with the penalty), ``logit_norm`` ‖L‖, ``complement_norm`` ‖L − UUᵀLVVᵀ‖,
         ``mixing_norm`` (what of UᵀLV is off its diagonal), ``cosine`` of L with S̃;
         ``overlap(time, matrix, k)`` of the leading logit directions with those of S̃, centred P
-        and, with `pi`, both weighted by it; ``word_gram``, ``context_gram`` at ``gram_time``.
+        and, with `pi`, both weighted by it.
 
     Raises
     ------
@@ -132,13 +122,13 @@ def train_ufm(
             f"{rates[0]:.3g}); give a shorter duration or a larger step_size."
         )
     W, H = _start(basis, d, S, delta, init, random_state)
-    recorder = UfmRecorder(objective, basis, _nearest(gram_times, total, steps))
+    recorder = UfmRecorder(objective, basis)
     even = np.linspace(0, steps, min(records, steps + 1)).round().astype(int)
-    steps_kept = recorder.grams.union(even.tolist())
+    steps_kept = set(even.tolist())
     eta = total / steps
     for i in range(steps + 1):
         if i in steps_kept:
-            recorder.take(i, eta * i, W, H, i in recorder.grams)
+            recorder.take(i, eta * i, W, H)
         if i < steps:
             W, H = _advance(objective, W, H, eta, integrator)
     data = with_theory(recorder.result(), objective, delta)
@@ -220,13 +210,3 @@ def _advance(
         return W - eta * dW, H - eta * dH
     eW, eH = objective.gradient(W - eta * dW, H - eta * dH)
     return W - eta / 2 * (dW + eW), H - eta / 2 * (dH + eH)
-
-
-def _nearest(times: Sequence[float], total: float, steps: int) -> frozenset[int]:
-    times = list(check_iterable("gram_times", times, "numbers"))
-    for time in times:
-        if check_number("gram_times", time) > total:
-            raise ArgumentError(
-                f"gram_times must lie in 0 to {total:.4g}, the duration; got {time}."
-            )
-    return frozenset(round(time / total * steps) for time in times)

@@ -161,21 +161,17 @@ def basis_of(S: Array, d: int) -> UfmBasis:
 class UfmRecorder:
     """What is kept of the training at chosen iterations."""
 
-    def __init__(
-        self, objective: Objective, basis: UfmBasis, grams: frozenset[int]
-    ) -> None:
+    def __init__(self, objective: Objective, basis: UfmBasis) -> None:
         self.objective = objective
         self.basis = basis
-        self.grams = grams
         self.ks = [k for k in OVERLAPS if k <= len(basis.sigma)]
         self.directions = {
             name: leading_directions(M, self.ks[-1])
             for name, M in objective.candidates().items()
         }
         self._rows: list[dict[str, Any]] = []
-        self._grams: list[tuple[float, np.ndarray, np.ndarray]] = []
 
-    def take(self, i: int, time: float, W: Array, H: Array, gram: bool) -> None:
+    def take(self, i: int, time: float, W: Array, H: Array) -> None:
         """Record iteration `i`."""
         L = W @ H
         S = self.objective.S
@@ -212,8 +208,6 @@ class UfmRecorder:
                 ],
             }
         )
-        if gram:
-            self._grams.append((time, to_numpy(W @ W.T), to_numpy(H.T @ H)))
 
     def result(self) -> xr.Dataset:
         """Return all records as one dataset."""
@@ -239,16 +233,7 @@ class UfmRecorder:
                 "k": self.ks,
             },
         )
-        data = data.assign(
-            sigma=("concept", to_numpy(self.basis.sigma).astype(np.float64))
-        )
-        if self._grams:
-            times, words, contexts = zip(*self._grams, strict=True)
-            data = data.assign(
-                word_gram=(("gram_time", "word", "word_"), np.array(words)),
-                context_gram=(("gram_time", "context", "context_"), np.array(contexts)),
-            ).assign_coords(gram_time=list(times))
-        return data
+        return data.assign(sigma=("concept", to_numpy(self.basis.sigma).astype(float)))
 
 
 def with_theory(data: xr.Dataset, objective: Objective, delta: float) -> xr.Dataset:

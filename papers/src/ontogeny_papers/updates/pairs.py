@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ontogeny.arrays import Array, matrix, to_numpy
+from ontogeny.arrays import Array, numpy_matrix
 from ontogeny.errors import check_whole
 
 FEWEST = 6
@@ -53,7 +53,7 @@ def pair_statistics(
     >>> statistics.median, statistics.median_interval, round(statistics.p90, 6)
     (5.0, (2.0, 8.0), 8.2)
     """
-    array = to_numpy(matrix("values", values, ndim=1)).astype(np.float64)
+    array = numpy_matrix("values", values, ndim=1)
     check_whole("n_draws", n_draws)
     check_whole("random_state", random_state, 0)
     rng = np.random.default_rng(random_state)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...arrays import Array, check_finite, is_array, matrix, to_numpy
+from ...arrays import Array, check_finite, is_array, matrix, numpy_matrix, to_numpy
 from ...errors import ArgumentError, NonFiniteError, check_choice, check_whole
 from .centred_svd import METHODS, centred_svd
 from .support import Support
@@ -208,7 +208,7 @@ def values_of(support: Any, of: str) -> tuple[Any, Any, Any]:
         A = sparse.csr_array(support, dtype=np.float64)
         check_finite("support", A.data)
     else:
-        A = to_numpy(matrix("support", support)).astype(np.float64)
+        A = numpy_matrix("support", support)
     if 0 in A.shape:
         raise ArgumentError(f"support must not be empty; its shape is {A.shape}.")
     return A, None, None
@@ -222,7 +222,7 @@ def _weights(weights: Any, support: Any, m: int) -> np.ndarray:
                 "weights='pi' needs a Support; give the weights of a matrix."
             )
         return support.pi
-    values = to_numpy(matrix("weights", weights, ndim=1)).astype(np.float64)
+    values = numpy_matrix("weights", weights, ndim=1)
     if values.shape != (m,) or (values < 0).any():
         raise ArgumentError(
             f"weights must be {m} finite numbers of at least 0; got shape {values.shape}."

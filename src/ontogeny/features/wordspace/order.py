@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arrays import matrix, to_numpy
+from ...arrays import matrix, numpy_matrix, to_numpy
 from ...errors import ArgumentError, check_flag
 
 
@@ -43,7 +43,7 @@ def first_crossing(
     >>> first_crossing([0, 10, 20, 30], [0.0, 1.0, 0.0, 1.0], 0.5, lasting=True)
     array(25.)
     """
-    times = np.asarray(matrix("steps", steps, ndim=1), dtype=np.float64)
+    times = numpy_matrix("steps", steps, ndim=1)
     check_flag("lasting", lasting)
     series = checked_numbers("values", values)
     if series.ndim < 1 or series.shape[-1] != len(times):

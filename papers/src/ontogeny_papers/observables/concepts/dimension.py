@@ -19,7 +19,7 @@ from ontogeny.observables.readings import SeriesReading
 from ontogeny.quantities import Measured, Quantity
 from ontogeny.trees import Nodes
 
-from ...distances.alignment import align
+from ...distances.alignment import aligned_to
 from ...dynamics.averages import AVERAGES, window_steps
 from ...geometry.dimension_change import DimensionChange
 from ...geometry.intrinsic import IntrinsicDimension as geometry_IntrinsicDimension
@@ -276,8 +276,7 @@ class IntrinsicDimension(ConceptSeries):
         self, W: np.ndarray, inside: Sequence[np.ndarray], reference: np.ndarray
     ) -> dict[str, Any]:
         """Return the mean dimension of each window's checkpoints, and whether they differ."""
-        base = np.broadcast_to(reference, W.shape)
-        clouds = align(base, W, under="signed-permutation").aligned.transpose(0, 2, 1)
+        clouds = aligned_to(reference, W).transpose(0, 2, 1)
         try:
             change = geometry.dimension_change(
                 clouds, inside[0], inside[1], self.methods[0], discard=self.discard
@@ -368,8 +367,7 @@ def _boundary_index(
     steps: np.ndarray, W: np.ndarray, reference: np.ndarray
 ) -> int | None:
     """Return the first step after the regime boundary of the distances to the reference."""
-    base = np.broadcast_to(reference, W.shape)
-    moved = align(base, W, under="signed-permutation").aligned - base
+    moved = aligned_to(reference, W) - reference
     curve = np.sqrt((moved**2).sum((1, 2)))
     here = curve > 0  # the reference itself is at 0 by construction
     boundary = dynamics.regimes(steps[here], curve[here]).boundary

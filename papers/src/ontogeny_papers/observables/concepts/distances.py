@@ -16,6 +16,7 @@ from ontogeny.observables.readings import SeriesReading
 from ontogeny.quantities import Quantity
 from ontogeny.trees import Nodes
 
+from ...distances.alignment import aligned_to
 from .series import ConceptSeries, finished_dictionaries
 
 
@@ -86,8 +87,7 @@ class ConceptDistances(ConceptSeries):
     def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
         """Return ``between(distance, step, step_)`` and ``to_previous(distance, step)``."""
         steps, _, W, reference = finished_dictionaries(reading)
-        base = np.broadcast_to(W[reference], W.shape)
-        stack = distances.align(base, W, under="signed-permutation").aligned
+        stack = aligned_to(W[reference], W)
         between = distances.pairwise(
             stack, steps=steps, measures=self.measures, workers=1
         )

@@ -13,6 +13,7 @@ from ontogeny.figures import Scatter, Section
 from ontogeny.observables.readings import SeriesReading
 from ontogeny.trees import Nodes
 
+from ...distances.alignment import aligned_to
 from .series import ConceptSeries, finished_dictionaries
 
 _AXES = ("first", "second")
@@ -90,7 +91,7 @@ class ConceptPlane(ConceptSeries):
     def observe(self, reading: SeriesReading, state: xr.Dataset | None) -> xr.Dataset:
         """Return ``first`` and ``second`` (step, concept), and the plane that they are of."""
         steps, features, W, reference = finished_dictionaries(reading)
-        stack = _aligned(W, W[reference])
+        stack = aligned_to(W[reference], W)
         plane = distances.concept_plane(stack, steps=steps)
         places = {
             name: plane.position.isel(axis=i, drop=True) for i, name in enumerate(_AXES)
@@ -134,11 +135,6 @@ class ConceptPlane(ConceptSeries):
         return words
 
 
-def _aligned(W: np.ndarray, reference: np.ndarray) -> np.ndarray:
-    base = np.broadcast_to(reference, W.shape)
-    return np.asarray(distances.align(base, W, under="signed-permutation").aligned)
-
-
 def _with_refits(data: xr.Dataset, node: xr.Dataset) -> xr.Dataset:
     """Add the places (layer, step, concept) of refits, matched to the reference as all steps are.
 
@@ -152,7 +148,7 @@ def _with_refits(data: xr.Dataset, node: xr.Dataset) -> xr.Dataset:
         one = data.sel(layer=layer).dropna("feature", how="all", subset=["centre"])
         of = node.sel(layer=layer, feature=one.feature, step=data.step)
         W, refit = (
-            of[name].transpose("step", "feature", "concept").values.astype(np.float64)
+            of[name].transpose("step", "feature", "concept").values.astype(float)
             for name in ("dictionary", "refit_dictionary")
         )
         there = np.flatnonzero(np.isfinite(W).all((1, 2)))
@@ -160,7 +156,7 @@ def _with_refits(data: xr.Dataset, node: xr.Dataset) -> xr.Dataset:
         if not len(both):
             continue
         reference = W[there[np.argmin(at[there])]]
-        centred = _aligned(refit[both], reference) - one.centre.values[:, None]
+        centred = aligned_to(reference, refit[both]) - one.centre.values[:, None]
         places[:, i, both] = np.einsum("af,sfc->asc", one.direction.values, centred)
     dims = ("layer", "step", "concept")
     return data.assign(

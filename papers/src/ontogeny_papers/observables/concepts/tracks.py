@@ -240,7 +240,7 @@ def _lines(track: np.ndarray, W: np.ndarray, reference: int) -> dict[str, object
     order = np.argsort(-alive.sum(axis=0), kind="stable")
     return {
         "similarity": (("line", "step"), similarity[:, order].T),
-        "line_concept": ("line", order.astype(np.float64)),
+        "line_concept": ("line", order.astype(float)),
         "followed": ("step", alive.mean(axis=1)),
     }
 
@@ -267,7 +267,7 @@ def _refits(data: xr.Dataset, node: xr.Dataset) -> dict[str, xr.DataArray]:
 def _found_again(pair: xr.Dataset, limit: float) -> float:
     names = ("dictionary", "refit_dictionary")
     stack = [pair[name].transpose("feature", "concept").values for name in names]
-    tracked = tracks(np.stack(stack).astype(np.float64), threshold=limit)
+    tracked = tracks(np.stack(stack).astype(float), threshold=limit)
     return float((tracked.start[1] == "continued").mean())
 
 

@@ -297,4 +297,4 @@ def _described(steps: np.ndarray, maps: Mapping[str, list[Transform]]) -> xr.Dat
 
 
 def _table(values: xr.DataArray, *dims: Any) -> np.ndarray:
-    return values.transpose(*dims).values.astype(np.float64)
+    return values.transpose(*dims).values.astype(float)

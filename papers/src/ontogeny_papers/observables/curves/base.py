@@ -123,7 +123,7 @@ class OfCurve(Observable):
     def tabulated(self, data: xr.Dataset) -> np.ndarray:
         """Return the curves (steps, layers, ...), NaN outside the chosen steps."""
         curves = np.array(
-            data.curve.transpose("step", "layer", ...).values, dtype=np.float64
+            data.curve.transpose("step", "layer", ...).values, dtype=float
         )
         steps = data.step.values
         low = steps[0] if self.first is None else self.first
@@ -186,7 +186,7 @@ def curves_of(
         )
     dims = ("step", "layer", jointly) if jointly else ("step", "layer")
     values = chosen(values, select, dims).transpose(*dims).reset_coords(drop=True)
-    return values.astype(np.float64)
+    return values.astype(float)
 
 
 def _is_series(values: xr.DataArray) -> bool:
@@ -269,7 +269,7 @@ def floor_of(
     )
     if "layer" not in floor.dims:
         return np.full(len(layers), float(floor))
-    return np.asarray(floor.reindex(layer=list(layers)).values, dtype=np.float64)
+    return np.asarray(floor.reindex(layer=list(layers)).values, dtype=float)
 
 
 def short(step: float) -> str:

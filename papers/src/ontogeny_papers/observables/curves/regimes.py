@@ -210,7 +210,7 @@ _NUMBERS = (
 
 def _row(search: Found, keep: bool = True) -> dict[str, float]:
     """Return the boundary in numbers; NaN without one, or where it is not kept."""
-    nothing = float("nan")
+    nothing = np.nan
     row = dict.fromkeys(_NUMBERS, nothing)
     if search.boundary is None or search.interval is None or not keep:
         if search.regimes:
@@ -242,7 +242,7 @@ def _size(noise: float | np.ndarray) -> float:
     """Return the geometric mean over layers of the noise."""
     sizes = np.atleast_1d(noise)
     sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
-    return float(np.exp(np.log(sizes).mean())) if len(sizes) else float("nan")
+    return float(np.exp(np.log(sizes).mean())) if len(sizes) else np.nan
 
 
 def _words(of: str, joint: Found, layers: int, count: int) -> list[str]:

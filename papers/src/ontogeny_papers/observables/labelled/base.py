@@ -224,7 +224,7 @@ def texts_of(data: xr.Dataset, value: str, of_text: str) -> dict[str, xr.DataArr
     Where cells hold ``text_unit``, texts that repeat or share a document say one thing together:
     their mean, with ``{value}_weights``.
     """
-    texts = data[of_text].astype(np.float64)
+    texts = data[of_text].astype(float)
     texts = texts.where(texts >= 0)
     if "text_unit" not in data:
         return {f"{value}_of_text": texts}

@@ -345,8 +345,8 @@ class TCAV(LabelledConcepts):
         pairs: RandomConcepts,
     ) -> ConceptDirection:
         """Add the directions of the concept, and of random concepts, against random texts."""
-        examples = np.asarray(A, dtype=np.float64)[rows]
-        others = np.asarray(pool, dtype=np.float64)
+        examples = np.asarray(A, dtype=float)[rows]
+        others = np.asarray(pool, dtype=float)
         directions = pairs.directions(examples, others, self._cav())
         return replace(concept, against=directions, against_texts=len(pairs.own))
 

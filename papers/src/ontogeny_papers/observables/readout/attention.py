@@ -125,7 +125,7 @@ class ReadoutAttention(Observable):
 
 
 def _of_set(maps: xr.Dataset, units: Units) -> xr.Dataset:
-    of_text = maps.entropy.mean("head").astype(np.float64).transpose(..., "text")
+    of_text = maps.entropy.mean("head").astype(float).transpose(..., "text")
     error = of_text.isel(text=0, drop=True).copy(
         data=mean_stderr(*units.means(of_text.values))
     )
@@ -165,5 +165,5 @@ def settling_step(steps: np.ndarray, values: np.ndarray, share: float = 0.9) -> 
     values = np.asarray(values, dtype=float)
     drop = values[0] - np.nanmin(values)
     if not drop > 0:
-        return float("nan")
+        return np.nan
     return float(np.asarray(steps)[np.argmax(values[0] - values >= share * drop)])

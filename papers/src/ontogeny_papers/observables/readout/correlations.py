@@ -104,7 +104,7 @@ def largest_correlation_null(
 
 
 def _standardised(values: np.ndarray) -> np.ndarray:
-    centred = np.asarray(values, dtype=np.float64)
+    centred = np.asarray(values, dtype=float)
     centred = centred - centred.mean(0)
     norm = np.linalg.norm(centred, axis=0)
     return np.divide(centred, norm, out=np.zeros_like(centred), where=norm > 1e-12)

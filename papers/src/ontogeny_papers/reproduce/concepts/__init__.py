@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
+
 from ..recipe import Recipe
 from . import (
     adamw,
@@ -29,26 +32,27 @@ from .masked_run import MaskedRun
 
 __all__ = ["RECIPES", "ConceptRecipe", "ConceptSize", "MaskedRun"]
 
-_ALL: tuple[Recipe, ...] = (
-    *dynamics.RECIPES,
-    *signals.RECIPES,
-    *rotating.RECIPES,
-    *encoders.RECIPES,
-    *labelled.RECIPES,
-    *plane.RECIPES,
-    *printed.RECIPES,
-    *transforms.RECIPES,
-    *larger.RECIPES,
-    *correlations.RECIPES,
-    *shapes.RECIPES,
-    *first_regime.RECIPES,
-    *latents.RECIPES,
-    *lipschitz.RECIPES,
-    *solvers.RECIPES,
-    *solutions.RECIPES,
-    *dimension.RECIPES,
-    *adamw.RECIPES,
-    *convex.RECIPES,
+_MODULES = (
+    dynamics,
+    signals,
+    rotating,
+    encoders,
+    labelled,
+    plane,
+    printed,
+    transforms,
+    larger,
+    correlations,
+    shapes,
+    first_regime,
+    latents,
+    lipschitz,
+    solvers,
+    solutions,
+    dimension,
+    adamw,
+    convex,
 )
+_ALL: Iterator[Recipe] = chain.from_iterable(module.RECIPES for module in _MODULES)
 RECIPES = {recipe.name: recipe for recipe in _ALL}
 """The recipes by name."""

@@ -24,7 +24,7 @@ from ontogeny.training.masked import MaskedBatch, MaskedLanguageModelling, maske
 from ..averages import mean_of_seeds
 from ..formats import short
 from ..recipe import Findings, Materials, MeasuredRecipe
-from ..verdicts import Verdict, if_finite, unanimous
+from ..verdicts import Runs, Verdict, each, if_finite, unanimous
 
 # Of the way that the weights went: updates that are the same up to rounding.
 _EQUAL = 1e-6
@@ -279,18 +279,18 @@ def _objective(
 # ---- verdicts and curves ------------------------------------------------------------------------
 
 
-def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
+def judge(runs: Runs) -> list[Verdict]:
     """Judge whether printed updates are those of PyTorch and of the loop, and what they learn."""
     steps = runs[0].sizes["update"]
 
     def last(name: str) -> np.ndarray:
-        return np.array([float(run[name][-1]) for run in runs])
+        return each(runs, lambda run: run[name][-1])
 
-    errors = np.array([float(run.objective_error) for run in runs])
-    first = np.array([float(run.loss_printed[0]) for run in runs])
+    errors = each(runs, lambda run: run.objective_error)
+    first = each(runs, lambda run: run.loss_printed[0])
     equal = last("apart_pytorch")
     loop = last("apart_loop")
-    share = np.array([float(run.masked_share) for run in runs])
+    share = each(runs, lambda run: run.masked_share)
     falls = first - last("loss_printed")
     control = first - last("loss_turned")
     return [
@@ -325,7 +325,7 @@ def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
     ]
 
 
-def _updates_view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
+def _updates_view(runs: Runs) -> xr.Dataset:
     labels = {
         "apart_pytorch": "printed against PyTorch",
         "apart_coupled": "decay in the gradient against PyTorch",
@@ -354,7 +354,7 @@ def _updates_view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
     return mean_of_seeds(updates, [quantity], section, role="motion")
 
 
-def _loss_view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
+def _loss_view(runs: Runs) -> xr.Dataset:
     labels = {
         "printed": "AdamW as printed",
         "pytorch": "PyTorch's AdamW",

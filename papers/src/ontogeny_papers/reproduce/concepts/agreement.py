@@ -51,7 +51,7 @@ def _mean(x: xr.DataArray, y: xr.DataArray, correlate: Correlate) -> float:
     correlations = []
     for layer in range(x.sizes["layer"]):
         one, other = (
-            np.asarray(v.isel(layer=layer).values, dtype=np.float64) for v in (x, y)
+            np.asarray(v.isel(layer=layer).values, dtype=float) for v in (x, y)
         )
         there = np.isfinite(one) & np.isfinite(other)
         varies = there.sum() > 2 and np.ptp(one[there]) > 0 and np.ptp(other[there]) > 0

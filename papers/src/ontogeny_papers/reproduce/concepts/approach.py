@@ -13,7 +13,16 @@ from ontogeny.summary.noise import reference_index
 from ...dynamics.progress import learning_progress
 from ...observables.curves.base import floor_of
 from ..formats import short
-from ..verdicts import Verdict, decided, each, exceeds, if_finite, why_open
+from ..verdicts import (
+    Runs,
+    RunsOf,
+    Verdict,
+    decided,
+    each,
+    exceeds,
+    if_finite,
+    why_open,
+)
 
 _TWICE = float(np.log(2))
 _TURNED = (
@@ -22,7 +31,7 @@ _TURNED = (
 )
 
 
-def falls(nodes: Sequence[xr.Dataset], *, of_paper: bool = True) -> Verdict:
+def falls(nodes: Runs, *, of_paper: bool = True) -> Verdict:
     """Judge Definition 11: below the first value for good, in all distances and layers.
 
     Distances to the last step fall in a run that learned nothing as well, where that is so.
@@ -76,7 +85,7 @@ def _progressed(node: xr.Dataset, alignment: str) -> np.ndarray:
 
 def _fell(node: xr.Dataset, curve: np.ndarray, floor: float) -> float:
     if not np.isfinite(floor):
-        return float("nan")
+        return np.nan
     reference = reference_index(node)
     return float(
         learning_progress(
@@ -95,11 +104,11 @@ def _controls_fell(node: xr.Dataset) -> np.ndarray:
     if read.sizes["step"] < 2:
         return np.array([])
     return np.asarray(
-        (read.isel(step=-1) < read.isel(step=0)).values.ravel(), dtype=np.float64
+        (read.isel(step=-1) < read.isel(step=0)).values.ravel(), dtype=float
     )
 
 
-def further(nodes: Sequence[xr.Dataset]) -> Verdict:
+def further(nodes: Runs) -> Verdict:
     """Judge whether they fall further than those of turned runs over the same steps."""
     beyond = each(nodes, lambda node: node.beyond.mean())
     rows = [node.sizes["row"] for node in nodes]
@@ -119,9 +128,7 @@ def further(nodes: Sequence[xr.Dataset]) -> Verdict:
 # ---- regimes and shape --------------------------------------------------------------------------
 
 
-def two_regimes(
-    nodes: Sequence[xr.Dataset], regimes: Sequence[xr.Dataset], what: str
-) -> Verdict:
+def two_regimes(nodes: Runs, regimes: Runs, what: str) -> Verdict:
     """Judge whether a smooth regime is followed by a noisy one, noisier than refits are.
 
     Parameters
@@ -142,7 +149,7 @@ def two_regimes(
     after = each(regimes, lambda node: node.joint_noise_after)
     gradual = each(regimes, lambda node: node.joint_p_gradual)
     tested = np.isfinite(each(regimes, lambda node: node.joint_p)).all()
-    refits = np.array([_refit_noise(node, what) for node in nodes])
+    refits = each(nodes, lambda node: _refit_noise(node, what))
     holds = decided((later & (after > refits)).all(), earlier.all())
     return Verdict(
         f"a smooth regime, then a noisy one ({_CURVES[what]})",
@@ -164,7 +171,7 @@ _CURVES = {
 
 def _refit_noise(node: xr.Dataset, alignment: str) -> float:
     if "relative_distance_stderr" not in node:
-        return float("nan")
+        return np.nan
     distance = "frobenius" if alignment == "as returned" else "procrustes"
     error = node.relative_distance_stderr.sel(distance=distance, alignment=alignment)
     return float(np.exp(np.log(error.where(error > 0)).mean()))
@@ -197,10 +204,7 @@ WHOLE = "the {} is near-exponential over the whole run"
 
 
 def exponential(
-    fits: Sequence[xr.Dataset],
-    claim: str = WHOLE.format("approach"),
-    *,
-    of_paper: bool = False,
+    fits: Runs, claim: str = WHOLE.format("approach"), *, of_paper: bool = False
 ) -> Verdict:
     """Judge whether curves are exponential rather than of another shape, by layers and seeds."""
     shares = each(fits, lambda node: node.exponential.mean())
@@ -218,7 +222,7 @@ def exponential(
     )
 
 
-def best_other(fits: Sequence[xr.Dataset]) -> np.ndarray:
+def best_other(fits: Runs) -> np.ndarray:
     """Return the mean R² of the best shape other than an exponential, (seeds,)."""
     others = [
         name
@@ -228,13 +232,13 @@ def best_other(fits: Sequence[xr.Dataset]) -> np.ndarray:
     return each(fits, lambda node: node.r2_of.sel(model=others).max("model").mean())
 
 
-def converges(dynamics: Sequence[xr.Dataset]) -> Verdict:
+def converges(dynamics: Runs) -> Verdict:
     """Judge whether changes vanish in the refits' noise; a falling learning rate does that alone.
 
     So it can be refuted here, and not shown.
     """
     share = each(dynamics, lambda node: node.converged.mean())
-    since = np.array([float(node.quiet_since.max()) for node in dynamics])
+    since = each(dynamics, lambda node: node.quiet_since.max())
     layers = [node.sizes["layer"] for node in dynamics]
     quiet = (
         f", from step {short(since)} at the latest" if np.isfinite(since).all() else ""
@@ -252,11 +256,7 @@ def converges(dynamics: Sequence[xr.Dataset]) -> Verdict:
 # ---- one extractor beside others ----------------------------------------------------------------
 
 
-def smoother(
-    name: str,
-    nodes: dict[str, Sequence[xr.Dataset]],
-    regimes: dict[str, Sequence[xr.Dataset]],
-) -> Verdict:
+def smoother(name: str, nodes: RunsOf, regimes: RunsOf) -> Verdict:
     """Judge whether one extractor's curves are smoother late than those of others, and refits not.
 
     Parameters
@@ -268,7 +268,7 @@ def smoother(
     """
     rough = {key: each(members, _late_roughness) for key, members in regimes.items()}
     refit = {
-        key: np.array([_refit_noise(node, "as returned") for node in members])
+        key: each(members, lambda node: _refit_noise(node, "as returned"))
         for key, members in nodes.items()
     }
     others = [key for key in rough if key != name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from ontogeny.quantities import Quantity
 from ..averages import mean_of_seeds
 from ..formats import short
 from ..recipe import Findings, Materials
-from ..verdicts import Verdict, unanimous
+from ..verdicts import Runs, Verdict, unanimous
 from .concept_recipe import ConceptRecipe, ConceptSize, of_sources, sizes
 
 _EPSILON = 1e-10
@@ -71,7 +71,7 @@ def objectives(
             H = H / size
             U = U if rule == "printed" else U * size.T
         values.append(_objective(A, U, H))
-    return np.array(values, dtype=np.float64) / (0.5 * float(np.square(A).sum()))
+    return np.array(values, dtype=float) / (0.5 * float(np.square(A).sum()))
 
 
 def _objective(A: np.ndarray, U: np.ndarray, H: np.ndarray) -> float:
@@ -192,7 +192,7 @@ def ends_of(run: xr.Dataset) -> xr.Dataset:
     )
 
 
-def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
+def judge(runs: Runs) -> list[Verdict]:
     """Judge by `ends_of` whether the printed rule lowers its objective, and which overflows."""
     signed = [_cases(run, "planted", "run") for run in runs]
     positive = [_cases(run, "non-negative") for run in runs]
@@ -256,7 +256,7 @@ def _overflows(trace: np.ndarray) -> np.ndarray:
     return np.asarray(np.isnan(trace).any(axis=-1))
 
 
-def _count(runs: Sequence[xr.Dataset], rule: str, what: str) -> np.ndarray:
+def _count(runs: Runs, rule: str, what: str) -> np.ndarray:
     return np.array([int(run[what].sel(rule=rule).sum()) for run in runs])
 
 
@@ -269,7 +269,7 @@ def _of(counts: np.ndarray, total: int) -> str:
     return f"{' and '.join(map(str, counts)) if len(counts) < 4 else short(counts)} of {total}"
 
 
-def _view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
+def _view(runs: Runs) -> xr.Dataset:
     kinds = {
         "planted": "planted, signed",
         "run": "activations of the run",

@@ -13,7 +13,7 @@ from ontogeny.observables import Observable
 
 from ...observables.curves.regimes import Regimes
 from ..formats import short
-from ..verdicts import Found, Verdict, decided, each, exceeds
+from ..verdicts import Found, Runs, RunsOf, Verdict, decided, each, exceeds
 from . import approach
 from .agreement import agreement, in_common, of_other_seeds
 from .concept_recipe import ConceptRecipe, sizes, two_sizes
@@ -69,7 +69,7 @@ def three_kinds(results: Found) -> Sequence[Verdict]:
 
 
 def _like_distances(
-    title: str, nodes: Sequence[xr.Dataset], correlation: str, alignment: str
+    title: str, nodes: Runs, correlation: str, alignment: str
 ) -> Verdict:
     """Judge whether 1 − r goes with the distance, more than with that of another seed."""
     correlations = [
@@ -109,15 +109,13 @@ def _before_last(node: xr.Dataset, name: str, **labels: str) -> xr.DataArray:
     return values.sel(step=values.step != node.attrs["reference_step"])
 
 
-def _end(
-    nodes: Sequence[xr.Dataset], correlation: str, place: int, of: str = ""
-) -> np.ndarray:
+def _end(nodes: Runs, correlation: str, place: int, of: str = "") -> np.ndarray:
     """Return r at the first or last step before the reference, mean over layers, of each seed."""
     name = f"correlation_to_reference{of}"
 
     def one(node: xr.Dataset) -> float:
         if name not in node:
-            return float("nan")
+            return np.nan
         curves = _before_last(node, name, correlation=correlation).sel(
             alignment=_RETURNED
         )
@@ -126,7 +124,7 @@ def _end(
     return each(nodes, one)
 
 
-def null_words(nodes: Sequence[xr.Dataset], correlation: str, null: str) -> str:
+def null_words(nodes: Runs, correlation: str, null: str) -> str:
     """Return r of refits or by chance, mean ± SD over the seeds, or ``"unknown"``."""
     name = f"correlation_to_reference_{null}"
     finite = [
@@ -134,14 +132,10 @@ def null_words(nodes: Sequence[xr.Dataset], correlation: str, null: str) -> str:
         for node in nodes
         if name in node
     ]
-    return (
-        short(np.array([float(values.mean()) for values in finite]))
-        if finite
-        else "unknown"
-    )
+    return short(each(finite, lambda values: values.mean())) if finite else "unknown"
 
 
-def _internal(nodes: dict[str, Sequence[xr.Dataset]]) -> Verdict:
+def _internal(nodes: RunsOf) -> Verdict:
     """Judge, beyond the report, whether concepts of a step come to overlap."""
     change = {}
     turned = {}
@@ -165,7 +159,7 @@ def _internal(nodes: dict[str, Sequence[xr.Dataset]]) -> Verdict:
 
 def _rise(node: xr.Dataset, name: str) -> float:
     if name not in node:
-        return float("nan")
+        return np.nan
     ends = node[name].dropna("step", how="all").isel(step=[0, -1])
     return float((ends.isel(step=1) - ends.isel(step=0)).mean())
 
@@ -190,7 +184,7 @@ def weighted(results: Found) -> Sequence[Verdict]:
     return verdicts
 
 
-def _separates(label: str, of: dict[str, Sequence[xr.Dataset]]) -> Verdict:
+def _separates(label: str, of: RunsOf) -> Verdict:
     """Judge whether the weighted correlation shows a boundary where the distance shows less."""
     here = of[_WEIGHTED.name]
     there = of["concepts-ica-regimes"]

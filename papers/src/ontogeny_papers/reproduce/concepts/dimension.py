@@ -15,7 +15,7 @@ from ontogeny.observables import Observable
 
 from ...observables.concepts.dimension import IntrinsicDimension
 from ..formats import short
-from ..verdicts import LEVEL, Found, Verdict, if_finite, more_often, unanimous
+from ..verdicts import LEVEL, Found, Runs, Verdict, if_finite, more_often, unanimous
 from .concept_recipe import ConceptRecipe, sizes
 from .paths import the_runs
 
@@ -53,7 +53,7 @@ def _label(extractor: str) -> str:
     return f"concepts-{extractor}-table-3"
 
 
-def _falls(runs: Sequence[xr.Dataset], extractor: str) -> Verdict:
+def _falls(runs: Runs, extractor: str) -> Verdict:
     """Judge whether the mean dimension of the checkpoints is lower in the later half.
 
     No dictionaries of control runs are kept, so that a fall would not be shown to be learned.
@@ -203,7 +203,7 @@ def _with_spectrum(run: xr.Dataset, rng: np.random.Generator) -> xr.Dataset:
     for layer in run.layer.values:
         one = run.sel(layer=layer).isel(step=-1)
         one = one.dropna("feature", how="all", subset=["dictionary"])
-        W = one.dictionary.transpose("feature", "concept").values.astype(np.float64)
+        W = one.dictionary.transpose("feature", "concept").values.astype(float)
         U, sizes_, _ = np.linalg.svd(W, full_matrices=False)
         random = np.linalg.qr(rng.standard_normal(U.shape))[0]
         with warnings.catch_warnings():
@@ -217,7 +217,7 @@ def _with_spectrum(run: xr.Dataset, rng: np.random.Generator) -> xr.Dataset:
     return run.assign(spectrum=("layer", list(own)), apart=("layer", list(apart)))
 
 
-def _of_spectrum(runs: Sequence[xr.Dataset]) -> Verdict:
+def _of_spectrum(runs: Runs) -> Verdict:
     """Compare the dimension of an SVD dictionary with that of random directions as long."""
     own, apart = np.concatenate([[run.spectrum, run.apart] for run in runs], axis=1)
     return Verdict(

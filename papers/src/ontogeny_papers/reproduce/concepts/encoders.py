@@ -12,7 +12,7 @@ from ontogeny.claims import Reason
 from ...observables.concepts.encoder import EncoderDynamics
 from ...observables.curves.fits import Fits
 from ..formats import short, spread
-from ..verdicts import Found, Verdict, if_finite, unanimous
+from ..verdicts import Found, Runs, Verdict, each, if_finite, unanimous
 from . import approach
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import EVEN, concepts
@@ -52,16 +52,14 @@ _PARTS = (
 _CALLED = {"kl": "KL", "correlation": "correlation of the logits"}
 
 
-def _compared(
-    encoders: Sequence[xr.Dataset], metric: str, end: str = ""
-) -> list[xr.DataArray]:
+def _compared(encoders: Runs, metric: str, end: str = "") -> list[xr.DataArray]:
     return [
         run[f"comparison{end}"].sel(metric=metric, codes="train-fitted", drop=True)
         for run in encoders
     ]
 
 
-def _controls(encoders: Sequence[xr.Dataset], metric: str) -> list[xr.DataArray]:
+def _controls(encoders: Runs, metric: str) -> list[xr.DataArray]:
     return [
         curve.isel(run=i, drop=True)
         for curve in _compared(encoders, metric, "_control")
@@ -69,14 +67,14 @@ def _controls(encoders: Sequence[xr.Dataset], metric: str) -> list[xr.DataArray]
     ]
 
 
-def _converges(encoders: Sequence[xr.Dataset]) -> Verdict:
+def _converges(encoders: Runs) -> Verdict:
     """Judge whether all four comparisons approach those of the last step."""
     ends = {m: [_ends(curve) for curve in _compared(encoders, m)] for m in _METRICS}
     first, last = np.array(ends["kl"]).T
-    shuffled = np.array(
-        [float(curve.median()) for curve in _compared(encoders, "kl", "_shuffled")]
+    shuffled = each(
+        _compared(encoders, "kl", "_shuffled"), lambda curve: curve.median()
     )
-    control = np.array([_ends(curve) for curve in _controls(encoders, "kl")])
+    control = each(_controls(encoders, "kl"), _ends)
     approach = all(
         (end > begin) == (metric == "correlation")
         for metric, seeds in ends.items()
@@ -100,7 +98,7 @@ def _ends(curve: xr.DataArray) -> tuple[float, float]:
     return (float(median[0]), float(median[-1])) if median.size else (np.nan, np.nan)
 
 
-def _early(encoders: Sequence[xr.Dataset]) -> Verdict:
+def _early(encoders: Runs) -> Verdict:
     """Judge whether most of the change is over in the first regime, and not in the controls."""
     done = done_by(_compared(encoders, "correlation"), _FIRST)
     controls = _controls(encoders, "correlation")
@@ -125,18 +123,14 @@ def _early(encoders: Sequence[xr.Dataset]) -> Verdict:
 
 def _half_steps(run: xr.Dataset) -> np.ndarray:
     return (
-        np.asarray(run["half_step"].values, dtype=np.float64)
+        np.asarray(run["half_step"].values, dtype=float)
         if "half_step" in run
         else np.full(1, np.nan)
     )
 
 
 def _smoother(
-    encoders: Sequence[xr.Dataset],
-    concepts: Sequence[xr.Dataset],
-    metric: str,
-    since: float,
-    claim: str,
+    encoders: Runs, concepts: Runs, metric: str, since: float, claim: str
 ) -> Verdict:
     """Compare path lengths with those of dictionaries as returned, and without their freedoms."""
     mine = path_lengths(_compared(encoders, metric), since)
@@ -163,7 +157,7 @@ def _distance(run: xr.Dataset, kind: str) -> xr.DataArray:
     return run.relative_distance.sel(distance=kind, alignment="as returned", drop=True)
 
 
-def _second_extractor(encoders: Sequence[xr.Dataset]) -> Verdict:
+def _second_extractor(encoders: Runs) -> Verdict:
     """Compare both codes of the test rows at the reference step itself."""
     at = [
         int(np.argmin(np.abs(run.step.values - run.attrs["reference_step"])))

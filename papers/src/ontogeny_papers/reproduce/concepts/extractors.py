@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import xarray as xr
-
 from ontogeny.distances import names
 from ontogeny.distances.correlations import CORRELATIONS
 from ontogeny.features.concepts.dictionaries import Concepts
 
 from ...observables.curves.fits import Fits
 from ...observables.curves.regimes import Regimes
-from ..verdicts import Found
+from ..verdicts import Found, Runs
 
 CONVEX = "convex NMF (accelerated)"
 """The library's own solver, which all recipes fit that name no other; `solvers` has the others."""
@@ -59,6 +55,6 @@ def shape_of(name: str) -> Fits:
     )
 
 
-def only_runs(results: Found) -> dict[str, Sequence[xr.Dataset]]:
+def only_runs(results: Found) -> dict[str, Runs]:
     """Return the nodes of each seed by node, of the one run that a recipe compares with none."""
     return {name: next(iter(runs.values())) for name, runs in results.items()}

@@ -14,7 +14,7 @@ from ontogeny.observables import Observable
 
 from ...dynamics.fit_comparison import compare_fits
 from ...observables.curves.regimes import Regimes
-from ..verdicts import Found, Verdict
+from ..verdicts import Found, Runs, Verdict
 from . import approach
 from .concept_recipe import ConceptRecipe, ConceptSize, sizes
 from .extractors import AS_RETURNED, EVEN, TITLES, only_runs
@@ -84,7 +84,7 @@ def judge(results: Found) -> Sequence[Verdict]:
     ]
 
 
-def _of_window(fits: Sequence[xr.Dataset], title: str, words: str) -> Verdict:
+def _of_window(fits: Runs, title: str, words: str) -> Verdict:
     claim = f"{title}: the first regime decays nearly exponentially, {words}"
     judged = [node for node in fits if node.sizes["layer"]]
     if not judged:

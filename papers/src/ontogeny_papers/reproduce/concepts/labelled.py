@@ -19,7 +19,7 @@ from ...observables.labelled.directions import ConceptDirections
 from ...observables.labelled.tcav import TCAV
 from ..formats import short
 from ..recipe import Materials
-from ..verdicts import LEVEL, Found, Verdict, more_often, unanimous
+from ..verdicts import LEVEL, Found, Runs, Verdict, each, more_often, unanimous
 from .concept_recipe import ConceptRecipe, ConceptSize, sizes, studied_texts
 from .labelled_texts import of_topic, of_word_order
 from .masked_run import MaskedRun
@@ -87,7 +87,7 @@ def judge(results: Found) -> Sequence[Verdict]:
     ]
 
 
-def _readable(runs: Sequence[xr.Dataset], name: str) -> Verdict:
+def _readable(runs: Runs, name: str) -> Verdict:
     """State whether a concept is learned: readable in the end, more so than at first."""
     accuracies = [
         run.accuracy.sel(concept=name).dropna("step", how="all") for run in runs
@@ -95,11 +95,9 @@ def _readable(runs: Sequence[xr.Dataset], name: str) -> Verdict:
     first, last = (
         np.array([float(a.isel(step=i).max()) for a in accuracies]) for i in (0, -1)
     )
-    p = np.array(
-        [float(run.p_corrected.sel(concept=name).isel(step=-1).min()) for run in runs]
-    )
-    before = np.array(
-        [float(run.p_corrected.sel(concept=name).isel(step=0).min()) for run in runs]
+    p = each(runs, lambda run: run.p_corrected.sel(concept=name).isel(step=-1).min())
+    before = each(
+        runs, lambda run: run.p_corrected.sel(concept=name).isel(step=0).min()
     )
     control = _control_ends(runs, name)
     holds = unanimous(
@@ -116,7 +114,7 @@ def _readable(runs: Sequence[xr.Dataset], name: str) -> Verdict:
     )
 
 
-def _control_ends(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
+def _control_ends(runs: Runs, name: str) -> np.ndarray:
     """Return the best layer's accuracy of every control run at its last step."""
     if "accuracy_control" not in runs[0]:
         return np.array([np.nan])
@@ -130,15 +128,15 @@ def _control_ends(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
     return np.concatenate([np.atleast_1d(end.values) for end in ends])
 
 
-def _matters(runs: Sequence[xr.Dataset], readable: Sequence[xr.Dataset]) -> Verdict:
+def _matters(runs: Runs, readable: Runs) -> Verdict:
     """Judge whether scores differ from those of directions for shuffled labels.
 
     A direction that does not tell the labels apart is no concept, and refutes nothing.
     """
-    p = np.array([float(run.p_corrected.isel(step=-1).min()) for run in readable])
+    p = each(readable, lambda run: run.p_corrected.isel(step=-1).min())
     there = bool((p <= LEVEL).all())
     beyond = np.array([int((run.p_corrected <= LEVEL).sum()) for run in runs])
-    single = np.array([float((run.p_single <= LEVEL).mean()) for run in runs])
+    single = each(runs, lambda run: (run.p_single <= LEVEL).mean())
     tested = int(np.isfinite(runs[0].p_corrected.values).sum())
     low, high = (
         np.median([float(run.random_score.quantile(q)) for run in runs])
@@ -160,7 +158,7 @@ def _matters(runs: Sequence[xr.Dataset], readable: Sequence[xr.Dataset]) -> Verd
     )
 
 
-def _noisier(runs: Sequence[xr.Dataset]) -> Verdict:
+def _noisier(runs: Runs) -> Verdict:
     """Judge whether scores vary more within the second window than within the first."""
     count = CountOfRises.of_scores(
         runs, list(_CONCEPTS), lambda table: table.late_sd - table.early_sd
@@ -175,7 +173,7 @@ def _noisier(runs: Sequence[xr.Dataset]) -> Verdict:
     )
 
 
-def _syntactic_gains(runs: Sequence[xr.Dataset]) -> Verdict:
+def _syntactic_gains(runs: Runs) -> Verdict:
     """Judge the sums of differences beside those of directions for shuffled labels."""
     sums = {name: np.array([_sum(run, name) for run in runs]) for name in _CONCEPTS}
     null = np.concatenate([_null_sums(run) for run in runs])
@@ -196,7 +194,7 @@ def _syntactic_gains(runs: Sequence[xr.Dataset]) -> Verdict:
     )
 
 
-def _improving(runs: Sequence[xr.Dataset]) -> Verdict:
+def _improving(runs: Runs) -> Verdict:
     """Judge the count of layers whose score rises."""
     tables = [table for run in runs if (table := in_windows(run.score)) is not None]
     counts = {

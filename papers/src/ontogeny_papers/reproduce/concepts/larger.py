@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -11,7 +11,16 @@ import xarray as xr
 from ontogeny.claims import Certainty, Reason
 
 from ..formats import joined, short
-from ..verdicts import Found, Verdict, decided, each, if_finite, more_often
+from ..verdicts import (
+    Found,
+    Runs,
+    RunsOf,
+    Verdict,
+    decided,
+    each,
+    if_finite,
+    more_often,
+)
 from . import approach
 from .concept_recipe import ConceptRecipe, two_sizes
 from .dynamics import observables
@@ -38,7 +47,7 @@ _NO_SECOND = Verdict(
 )
 
 
-def _same_pace(of: Mapping[str, Sequence[xr.Dataset]]) -> Verdict:
+def _same_pace(of: RunsOf) -> Verdict:
     """Judge whether half of the change is over at a similar share of training."""
     pace = {
         label: each(runs, lambda node: _half(node.half_step, node))
@@ -109,16 +118,14 @@ def _found(verdict: Verdict) -> str:
     return (verdict.kind if sure else verdict.certainty).value
 
 
-def _middle(label: str, regimes: Sequence[xr.Dataset]) -> Verdict:
+def _middle(label: str, regimes: Runs) -> Verdict:
     """Judge whether the most irregular layer is neither the first nor the last."""
     rough = [roughness(node) for node in regimes]
     places = np.array([np.argmax(one) for one in rough])
     count = sum(0 < p < len(one) - 1 for p, one in zip(places, rough, strict=True))
     depth = len(rough[0])
     chance = max(depth - 2, 0) / depth
-    more, p = (
-        more_often(int(count), len(rough), chance) if chance else (False, float("nan"))
-    )
+    more, p = more_often(int(count), len(rough), chance) if chance else (False, np.nan)
     return Verdict(
         f"{label}: irregular layers are in the middle",
         decided(more, count == 0 and len(rough) > 4, *rough),

@@ -11,7 +11,7 @@ from ontogeny.observables import Observable
 
 from ...observables.concepts.lipschitz import Lipschitz
 from ..formats import short
-from ..verdicts import Found, Verdict, decided, each, if_finite
+from ..verdicts import Found, Runs, Verdict, decided, each, if_finite
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import AS_RETURNED, TITLES, concepts, only_runs
 
@@ -44,9 +44,7 @@ def judge(results: Found) -> Sequence[Verdict]:
     ]
 
 
-def _constant(
-    title: str, nodes: Sequence[xr.Dataset], select: dict[str, str]
-) -> Verdict:
+def _constant(title: str, nodes: Runs, select: dict[str, str]) -> Verdict:
     name = "concepts_per_activations"
     return _steady(
         f"{title}: concept distance per activation distance stays the same "
@@ -59,7 +57,7 @@ def _constant(
     )
 
 
-def _parameters(nodes: Sequence[xr.Dataset]) -> Verdict:
+def _parameters(nodes: Runs) -> Verdict:
     name = "activations_per_parameters"
     return _steady(
         "activation distance per parameter distance stays the same",
@@ -114,7 +112,7 @@ def _last(ratio: xr.DataArray) -> float:
     return float(_read(ratio).isel(step=-1).median())
 
 
-def _size_alone(title: str, nodes: Sequence[xr.Dataset], *, of_paper: bool) -> Verdict:
+def _size_alone(title: str, nodes: Runs, *, of_paper: bool) -> Verdict:
     """Judge whether differences of the same size, out of order, move the concepts as far."""
     times = each(nodes, _times_permuted)
     about = (times >= 0.8) & (times <= 1.25)
@@ -134,7 +132,7 @@ def _size_alone(title: str, nodes: Sequence[xr.Dataset], *, of_paper: bool) -> V
 
 def _times_permuted(node: xr.Dataset) -> float:
     if "permuted_relative" not in node:
-        return float("nan")
+        return np.nan
     permuted = node.permuted_relative.where(node.permuted_relative > 0)
     return float((node.here_relative / permuted).median())
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
 
-Runs = Sequence[xr.Dataset]
+from ..verdicts import Found, Runs, each
 
 
-def the_runs(results: Mapping[str, Mapping[str, Runs]], name: str) -> Runs:
+def the_runs(results: Found, name: str) -> Runs:
     """Return the seeds of a node where nothing is compared."""
     return next(iter(results[name].values()))
 
@@ -33,18 +33,18 @@ def path_lengths(curves: Sequence[xr.DataArray], since: float = 0.0) -> np.ndarr
     >>> path_lengths([curve])
     array([2.])
     """
-    return np.array([_path_length(curve, since) for curve in curves])
+    return each(curves, lambda curve: _path_length(curve, since))
 
 
 def _path_length(curve: xr.DataArray, since: float) -> float:
     late = curve.sel(step=curve.step >= since * float(curve.step[-1])).dropna("step")
     if late.sizes["step"] < 2:
-        return float("nan")
+        return np.nan
     table = late.transpose("step", ...).values.reshape(late.sizes["step"], -1)
     net = np.abs(table[-1] - table[0])
     total = np.abs(np.diff(table, axis=0)).sum(axis=0)
     moved = net > 0
-    return float(np.median(total[moved] / net[moved])) if moved.any() else float("nan")
+    return float(np.median(total[moved] / net[moved])) if moved.any() else np.nan
 
 
 def done_by(curves: Sequence[xr.DataArray], share: float) -> np.ndarray:
@@ -58,16 +58,16 @@ def done_by(curves: Sequence[xr.DataArray], share: float) -> np.ndarray:
     >>> done_by([curve], 0.25)
     array([0.25])
     """
-    return np.array([_done(curve.dropna("step"), share) for curve in curves])
+    return each(curves, lambda curve: _done(curve.dropna("step"), share))
 
 
 def _done(curve: xr.DataArray, share: float) -> float:
     if curve.sizes["step"] < 2:
-        return float("nan")
+        return np.nan
     at = curve.interp(step=share * float(curve.step[-1]))
     first = curve.isel(step=0)
     last = curve.isel(step=-1)
     moved = first != last
     if not moved.any():
-        return float("nan")
+        return np.nan
     return float(((first - at) / (first - last).where(moved)).median())

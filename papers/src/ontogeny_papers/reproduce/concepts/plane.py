@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
-from ontogeny import distances
 from ontogeny.claims import Reason
 
+from ...distances.alignment import aligned_to
 from ...observables.concepts.plane import ConceptPlane
 from ..formats import short, spread
-from ..verdicts import Found, Verdict, decided, each, if_finite
+from ..verdicts import Found, Runs, Verdict, decided, each, if_finite
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import TITLES, concepts
 from .paths import the_runs
@@ -43,7 +43,7 @@ def _with_path(run: xr.Dataset, seed: int) -> xr.Dataset:
     return run.assign(dict(zip(_OF_PATHS, (*moves, *straight), strict=True)))
 
 
-def _of_paths(runs: Sequence[xr.Dataset]) -> np.ndarray:
+def _of_paths(runs: Runs) -> np.ndarray:
     return each(runs, lambda run: [run[name] for name in _OF_PATHS]).T
 
 
@@ -59,11 +59,9 @@ def judge(results: Found) -> Sequence[Verdict]:
 def _in_plane(results: Found) -> Verdict:
     """State how much of the concepts' variance the plane holds, as a picture of it must."""
     shares = {
-        title: np.array(
-            [
-                float(run.explained_variance.sum("axis", min_count=2).mean())
-                for run in the_runs(results, f"concepts-{extractor}-plane")
-            ]
+        title: each(
+            the_runs(results, f"concepts-{extractor}-plane"),
+            lambda run: run.explained_variance.sum("axis", min_count=2).mean(),
         )
         for extractor, title in _EXTRACTORS.items()
     }
@@ -79,7 +77,7 @@ def _in_plane(results: Found) -> Verdict:
     )
 
 
-def _beyond_refits(runs: Sequence[xr.Dataset], title: str) -> Verdict:
+def _beyond_refits(runs: Runs, title: str) -> Verdict:
     """Judge whether concepts move further from checkpoint to checkpoint than refits do."""
     moves, refits = _of_paths(runs)[:2]
     holds = True if (moves > 1.2 * refits).all() else None
@@ -110,7 +108,7 @@ def _moves(run: xr.Dataset) -> tuple[float, float]:
     return float(np.median(moves)), float(np.median(refits))
 
 
-def _curved(runs: Sequence[xr.Dataset], title: str) -> Verdict:
+def _curved(runs: Runs, title: str) -> Verdict:
     """Compare the straightness of concepts' paths with a noisy line and with a random walk."""
     share, line, walk = values = _of_paths(runs)[2:]
     curved = share < line - _MARGIN
@@ -151,13 +149,9 @@ def _share_of_one(W: np.ndarray) -> float:
     """Return the share of the squared movement of the concepts (step, feature, concept)."""
     centred = (W - W.mean(axis=0)).transpose(2, 0, 1)
     if not np.isfinite(centred).all():  # noise of refits where there are none
-        return float("nan")
+        return np.nan
     squares = np.linalg.svd(centred, compute_uv=False) ** 2
-    return (
-        float(squares[:, 0].sum() / squares.sum())
-        if squares.sum() > 0
-        else float("nan")
-    )
+    return float(squares[:, 0].sum() / squares.sum()) if squares.sum() > 0 else np.nan
 
 
 def _straight(W: np.ndarray) -> np.ndarray:
@@ -203,22 +197,17 @@ def _tables(run: xr.Dataset) -> list[tuple[np.ndarray, np.ndarray]]:
         refit = np.full_like(W, np.nan)
         if "refit_dictionary" in one:
             refit = one.refit_dictionary.transpose("step", "feature", "concept").values
-            refit = refit.astype(np.float64)
+            refit = refit.astype(float)
         there = np.isfinite(W).all(axis=(1, 2))
         W = W[there]
         refit = refit[there]
         again = np.isfinite(refit).all(axis=(1, 2))
         reference = W[-1]
-        W = _aligned(reference, W)
+        W = aligned_to(reference, W)
         if again.any():
-            refit[again] = _aligned(reference, refit[again])
+            refit[again] = aligned_to(reference, refit[again])
         tables.append((W, refit))
     return tables
-
-
-def _aligned(reference: np.ndarray, W: np.ndarray) -> np.ndarray:
-    base = np.broadcast_to(reference, W.shape)
-    return np.asarray(distances.align(base, W, under="signed-permutation").aligned)
 
 
 RECIPES = (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -16,108 +18,23 @@ from ontogeny.figures import Curves, Section, attach
 from ..recipe import Findings, Materials, MeasuredRecipe
 from ..verdicts import LEVEL, Verdict, decided, unanimous
 
-# Table 2 as printed, layers 1 to 11: first mean, first SD, second mean, second SD.
-_PRINTED = {
-    "syntactic": (
-        (0.597, 0.145, 0.440, 0.115),
-        (0.514, 0.077, 0.594, 0.184),
-        (0.543, 0.146, 0.480, 0.150),
-        (0.385, 0.180, 0.341, 0.237),
-        (0.483, 0.176, 0.506, 0.264),
-        (0.342, 0.116, 0.574, 0.250),
-        (0.606, 0.156, 0.484, 0.221),
-        (0.541, 0.087, 0.337, 0.203),
-        (0.501, 0.168, 0.725, 0.162),
-        (0.512, 0.230, 0.619, 0.247),
-        (0.593, 0.172, 0.657, 0.275),
-    ),
-    "semantic": (
-        (0.571, 0.137, 0.581, 0.109),
-        (0.535, 0.186, 0.635, 0.179),
-        (0.329, 0.128, 0.339, 0.191),
-        (0.423, 0.183, 0.577, 0.294),
-        (0.441, 0.235, 0.367, 0.201),
-        (0.308, 0.126, 0.528, 0.270),
-        (0.650, 0.205, 0.277, 0.232),
-        (0.502, 0.175, 0.541, 0.248),
-        (0.663, 0.173, 0.572, 0.291),
-        (0.684, 0.162, 0.491, 0.284),
-        (0.606, 0.277, 0.678, 0.190),
-    ),
-}
+
+def _printed(table: str) -> dict[str, np.ndarray]:
+    """Return the cells of a printed table, layers 1 to 11, by the names of its rows."""
+    cells: dict[str, list[list[float]]] = {}
+    text = Path(__file__).with_name(f"{table}.csv").read_text(encoding="utf-8")
+    for name, _, *values in list(csv.reader(text.splitlines()))[1:]:
+        cells.setdefault(name, []).append([float(value) for value in values])
+    return {name: np.array(rows) for name, rows in cells.items()}
+
+
+# First mean, first SD, second mean, second SD of a layer.
+_PRINTED = _printed("table_2")
 _COLUMNS = ("first", "first_sd", "second", "second_sd")
 _PRINTED_SUMS = {"syntactic": (0.142, 0.125), "semantic": (-0.127, -0.292)}
 
-# Table 3 as printed, layers 1 to 11: first and second regime.
-_DIMENSIONS = {
-    "SVD": (
-        (34.91, 24.7),
-        (28.72, 25.05),
-        (35.84, 34.02),
-        (40.35, 34.27),
-        (42.18, 37.83),
-        (46.52, 36.01),
-        (36.96, 37.08),
-        (49.08, 38.95),
-        (48.4, 55.21),
-        (75.07, 57.5),
-        (68.98, 55.1),
-    ),
-    "ICA": (
-        (46.98, 31.09),
-        (37.94, 23.79),
-        (23.14, 8.55),
-        (17.54, 16.51),
-        (22.85, 20.86),
-        (14.58, 9.99),
-        (29.1, 21.27),
-        (20.17, 21.99),
-        (20.69, 14.67),
-        (44.47, 37.67),
-        (20.36, 20.79),
-    ),
-    "semi-NMF": (
-        (34.06, 24.95),
-        (27.04, 27.97),
-        (22.77, 11.29),
-        (20.01, 12.73),
-        (21.58, 18.38),
-        (10.42, 8.76),
-        (15.24, 24.22),
-        (40.13, 22.32),
-        (20.96, 13.78),
-        (34.07, 32.38),
-        (24.42, 23.5),
-    ),
-    "dictionary learning": (
-        (13.17, 15.25),
-        (12.35, 13.58),
-        (9.76, 10.19),
-        (11.2, 8.03),
-        (8.67, 7.83),
-        (7.28, 7.79),
-        (7.33, 6.0),
-        (9.04, 6.04),
-        (10.69, 8.21),
-        (10.64, 7.12),
-        (8.3, 5.69),
-    ),
-    "k-means": (
-        (11.1, 15.57),
-        (9.61, 9.98),
-        (3.05, 2.52),
-        (3.54, 4.01),
-        (3.39, 3.91),
-        (3.18, 3.13),
-        (6.32, 6.3),
-        (8.58, 8.67),
-        (8.45, 17.47),
-        (7.74, 14.02),
-        (4.78, 6.7),
-    ),
-}
-
-
+# First and second regime of a layer.
+_DIMENSIONS = _printed("table_3")
 _PRINTED_MEANS = {
     "SVD": (46.09, 39.61),
     "ICA": (27.07, 20.65),
@@ -145,7 +62,7 @@ def measure(size: Cells, materials: Materials) -> Findings:
     )
     dimensions = xr.Dataset(
         {
-            name: (("extractor", "layer"), np.array(list(_DIMENSIONS.values()))[..., i])
+            name: (("extractor", "layer"), np.array([*_DIMENSIONS.values()])[..., i])
             for i, name in enumerate(("first", "second"))
         },
         {"extractor": list(_DIMENSIONS), "layer": np.arange(1, 12)},

@@ -18,7 +18,7 @@ from ontogeny.quantities import Quantity
 from ..averages import mean_of_seeds
 from ..formats import short
 from ..recipe import Findings, Materials, MeasuredRecipe
-from ..verdicts import Verdict, unanimous
+from ..verdicts import Runs, RunsOf, Verdict, each, unanimous
 
 _RUNS = {
     "turn": "directions turn, codes stay",
@@ -97,7 +97,7 @@ def _measured(kind: str, size: RotatingSize, seed: int) -> xr.Dataset:
     }
     return xr.Dataset(
         {
-            name: ("step", np.asarray(values, dtype=np.float64))
+            name: ("step", np.asarray(values, dtype=float))
             for name, values in result.items()
         },
         coords={"step": np.arange(size.steps)},
@@ -113,12 +113,12 @@ def _encoder_error(A: np.ndarray, codes: np.ndarray, train: np.ndarray) -> float
     return float(np.linalg.norm(residual) / np.linalg.norm(codes[~train]))
 
 
-def judge(runs_of: dict[str, list[xr.Dataset]]) -> Sequence[Verdict]:
+def judge(runs_of: RunsOf) -> Sequence[Verdict]:
     """Judge whether each comparison sees what was planted, and only that."""
     turn, recode, nothing = (runs_of[label] for label in _RUNS.values())
 
-    def first(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
-        return np.array([float(run[name][0]) for run in runs])
+    def first(runs: Runs, name: str) -> np.ndarray:
+        return each(runs, lambda run: run[name][0])
 
     directions = first(turn, "directions")
     encoded = first(turn, "encoded")
@@ -151,7 +151,7 @@ def judge(runs_of: dict[str, list[xr.Dataset]]) -> Sequence[Verdict]:
     ]
 
 
-def _view(runs_of: dict[str, list[xr.Dataset]]) -> xr.Dataset:
+def _view(runs_of: RunsOf) -> xr.Dataset:
     quantities = (
         Quantity("directions", "distance of the dictionaries, relative"),
         Quantity(

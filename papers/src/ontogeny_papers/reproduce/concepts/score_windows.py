@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,7 +11,7 @@ import xarray as xr
 
 from ontogeny import dynamics
 
-from ..verdicts import LEVEL
+from ..verdicts import LEVEL, Runs
 
 _EARLY = (20 / 480, 100 / 480)
 _LATE = (380 / 480, 460 / 480)
@@ -68,7 +68,7 @@ class CountOfRises:
     @classmethod
     def of_scores(
         cls,
-        runs: Sequence[xr.Dataset],
+        runs: Runs,
         concepts: list[str],
         change: Callable[[xr.Dataset], xr.DataArray],
     ) -> Self:

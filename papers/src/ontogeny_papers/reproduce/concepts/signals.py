@@ -14,7 +14,17 @@ from ontogeny.observables import Observable
 from ...observables.curves.regimes import Regimes
 from ...observables.curves.signals import Signals
 from ..formats import joined, short
-from ..verdicts import Found, Verdict, decided, each, exceeds, if_finite, more_often
+from ..verdicts import (
+    Found,
+    Runs,
+    RunsOf,
+    Verdict,
+    decided,
+    each,
+    exceeds,
+    if_finite,
+    more_often,
+)
 from .agreement import agreement, in_common, of_other_seeds
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import AS_RETURNED, EVEN, concepts, noise_of, only_runs
@@ -45,7 +55,7 @@ def overlay(results: Found) -> Sequence[Verdict]:
     ]
 
 
-def _trends(signals: dict[str, Sequence[xr.Dataset]]) -> Verdict:
+def _trends(signals: RunsOf) -> Verdict:
     correlation = {}
     other = []
     for title, nodes in signals.items():
@@ -67,7 +77,7 @@ def _trends(signals: dict[str, Sequence[xr.Dataset]]) -> Verdict:
     )
 
 
-def _beyond(title: str, nodes: Sequence[xr.Dataset]) -> Verdict:
+def _beyond(title: str, nodes: Runs) -> Verdict:
     r = each(nodes, lambda node: node.joint_pearson)
     p = each(nodes, lambda node: node.joint_p)
     tested = np.isfinite(p).all()
@@ -109,9 +119,7 @@ def roughness(regimes: xr.Dataset) -> np.ndarray:
     return np.asarray((size / (curve.max("step") - curve.min("step"))).values)
 
 
-def _same_layer(
-    concepts: Sequence[xr.Dataset], activations: Sequence[xr.Dataset]
-) -> Verdict:
+def _same_layer(concepts: Runs, activations: Runs) -> Verdict:
     table = [[roughness(node) for node in nodes] for nodes in (concepts, activations)]
     is_finite = bool(np.isfinite(np.array(table)).all())
     if not is_finite:
@@ -140,9 +148,7 @@ def _places(places: np.ndarray) -> str:
     return ", ".join(str(place) for place in places)
 
 
-def _separates(
-    rough: dict[str, Sequence[xr.Dataset]], nodes: Sequence[xr.Dataset]
-) -> Verdict:
+def _separates(rough: RunsOf, nodes: Runs) -> Verdict:
     spread = {SIGNALS[key]: each(runs, _over_layers) for key, runs in rough.items()}
     ica, *others = spread.values()
     apart = [exceeds(np.log(ica), np.log(other), np.log(1.5)) for other in others]
@@ -161,15 +167,15 @@ def _separates(
 
 def _over_layers(regimes: xr.Dataset) -> float:
     values = roughness(regimes)
-    return float(values.max() / values.min()) if values.min() > 0 else float("nan")
+    return float(values.max() / values.min()) if values.min() > 0 else np.nan
 
 
 def _refits_over_layers(node: xr.Dataset) -> float:
     error = node.relative_distance_stderr.sel(AS_RETURNED)
-    return float(error.max() / error.min()) if float(error.min()) > 0 else float("nan")
+    return float(error.max() / error.min()) if float(error.min()) > 0 else np.nan
 
 
-def _warped(nodes: Sequence[xr.Dataset]) -> Verdict:
+def _warped(nodes: Runs) -> Verdict:
     """Judge DTW and mutual information beside what the trends alone give, half by chance."""
     nearer = np.concatenate([(node.dtw < node.dtw_surrogates).values for node in nodes])
     information = np.concatenate(

@@ -15,7 +15,7 @@ from ontogeny.figures import Column, Section, Table, attach
 
 from ..formats import joined, short
 from ..recipe import Findings, Materials, MeasuredRecipe
-from ..verdicts import Verdict, unanimous
+from ..verdicts import Runs, Verdict, each, unanimous
 from .constraints import ALPHA, ASKS, Fit, kept
 from .extractors import CONVEX
 
@@ -109,10 +109,10 @@ def _fitted(name: str, A: np.ndarray, seed: int) -> Fit:
     if loose:
         options["strict_convex"] = False
     estimator = concepts.make(extractor, _CONCEPTS, seed, **options)
-    U = np.asarray(estimator.fit_transform(A), dtype=np.float64)
-    W = np.asarray(estimator.components_, dtype=np.float64).T
+    U = np.asarray(estimator.fit_transform(A), dtype=float)
+    W = np.asarray(estimator.components_, dtype=float).T
     H = getattr(estimator, "coefficients_", None)
-    return Fit(U, W, None if H is None else np.asarray(H, dtype=np.float64))
+    return Fit(U, W, None if H is None else np.asarray(H, dtype=float))
 
 
 def _repeated(rng: np.random.Generator) -> float:
@@ -148,7 +148,7 @@ def _refitted(seed: int) -> dict[str, Any]:
 # ---- verdicts and table -------------------------------------------------------------------------
 
 
-def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
+def judge(runs: Runs) -> list[Verdict]:
     """Judge the rows of Table 1."""
     return [
         _row(
@@ -178,7 +178,7 @@ def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
 _TITLES = ("NMF", "dictionary learning", "ICA")
 
 
-def _keeps(runs: Sequence[xr.Dataset], name: str) -> list[set[str]]:
+def _keeps(runs: Runs, name: str) -> list[set[str]]:
     """Return the relations of which every draw was kept, in each seed."""
     return [
         {
@@ -190,11 +190,9 @@ def _keeps(runs: Sequence[xr.Dataset], name: str) -> list[set[str]]:
     ]
 
 
-def _row(
-    runs: Sequence[xr.Dataset], claim: str, names: Sequence[str], printed: set[str]
-) -> Verdict:
+def _row(runs: Runs, claim: str, names: Sequence[str], printed: set[str]) -> Verdict:
     keeps = {name: _keeps(runs, name) for name in names}
-    repeated = np.array([float(run.repeated) for run in runs])
+    repeated = each(runs, lambda run: run.repeated)
     right = [all(keeps[name][i] == printed for name in names) for i in range(len(runs))]
     if "svd" in names:
         right = [fits and all_ == 1 for fits, all_ in zip(right, repeated, strict=True)]
@@ -216,7 +214,7 @@ def _listed(seeds: Sequence[set[str]]) -> str:
     return " and ".join(always) or "none of them"
 
 
-def _unknown(runs: Sequence[xr.Dataset], name: str, title: str) -> Verdict:
+def _unknown(runs: Runs, name: str, title: str) -> Verdict:
     refit, unrelated = (
         np.array([float(run[what].sel(family=name)) for run in runs])
         for what in ("refit", "unrelated")
@@ -234,7 +232,7 @@ def _unknown(runs: Sequence[xr.Dataset], name: str, title: str) -> Verdict:
     )
 
 
-def _unique(runs: Sequence[xr.Dataset]) -> Verdict:
+def _unique(runs: Runs) -> Verdict:
     """Judge whether another start ends at the same solution up to order."""
     refit, unrelated = (
         np.array([float(run[what].sel(family=_UNIQUE)) for run in runs])
@@ -248,7 +246,7 @@ def _unique(runs: Sequence[xr.Dataset]) -> Verdict:
     )
 
 
-def _stated(runs: Sequence[xr.Dataset]) -> Verdict:
+def _stated(runs: Runs) -> Verdict:
     """Compare what is measured with what `ontogeny_papers.concepts.structure` says."""
     wrong = set()
     for name in ASKS:
@@ -273,7 +271,7 @@ def _claim(name: str) -> set[str]:
     return {relation for relation, allowed in stated.items() if allowed}
 
 
-def _view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
+def _view(runs: Runs) -> xr.Dataset:
     mean = np.mean([run.kept.values for run in runs], axis=0)
     data = xr.Dataset(
         {relation: ("extractor", mean[:, k]) for k, relation in enumerate(RELATIONS)},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from ontogeny.figures import NullComparison, Section, attach
 
 from ..formats import short
 from ..recipe import Findings, Materials
-from ..verdicts import Verdict, decided, each, why_open
+from ..verdicts import Runs, Verdict, decided, each, why_open
 from .concept_recipe import ConceptSize, sizes
 from .convex import ConvexRecipe
 from .extractors import CONVEX
@@ -65,7 +65,7 @@ def _moves(
     A: np.ndarray, extractor: str, options: Mapping[str, Any], seed: int
 ) -> np.ndarray:
     """Return the relative moves of (draw,); infinite where the solver overflows."""
-    A = np.asarray(A, dtype=np.float64)
+    A = np.asarray(A, dtype=float)
     rng = np.random.default_rng(seed)
     ways = [rng.standard_normal(A.shape) for _ in range(_DRAWS)]
     fit = partial(_dictionary, extractor=extractor, options=options, seed=seed)
@@ -84,7 +84,7 @@ def _dictionary(
     return {"W": np.asarray(made.fit(A).components_)}
 
 
-def judge(runs: Sequence[xr.Dataset]) -> list[Verdict]:
+def judge(runs: Runs) -> list[Verdict]:
     """Judge every solver of convex NMF beside the other extractors, in units of the norms."""
     middle = {name: each(runs, partial(_middle, name=name)) for name in _SOLVERS}
     return [_of_solver(name, middle, runs) for name in _CONVEX]
@@ -94,9 +94,7 @@ def _middle(run: xr.Dataset, name: str) -> float:
     return float(np.median(run.move.sel(solver=name).values))
 
 
-def _of_solver(
-    name: str, middle: Mapping[str, np.ndarray], runs: Sequence[xr.Dataset]
-) -> Verdict:
+def _of_solver(name: str, middle: Mapping[str, np.ndarray], runs: Runs) -> Verdict:
     own = middle[name]
     draws = np.stack([run.move.sel(solver=name).values for run in runs])
     low, high = np.quantile(np.median(draws, axis=1), [0.05, 0.95])
@@ -118,7 +116,7 @@ def _of_solver(
     )
 
 
-def _view(runs: Sequence[xr.Dataset]) -> xr.Dataset:
+def _view(runs: Runs) -> xr.Dataset:
     moves = xr.concat([run.move for run in runs], "seed").median(["seed", "case"])
     data = xr.Dataset({"move": moves.median("draw"), "draws": moves})
     data["move"].attrs = {

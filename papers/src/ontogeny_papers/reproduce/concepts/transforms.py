@@ -13,7 +13,7 @@ from ontogeny.claims import Reason
 
 from ...observables.concepts.transforms import TransformDynamics
 from ..formats import short, spread
-from ..verdicts import Found, Verdict, if_finite, unanimous
+from ..verdicts import Found, Runs, Verdict, each, if_finite, unanimous
 from .concept_recipe import ConceptRecipe, sizes
 from .extractors import concepts
 from .paths import the_runs
@@ -35,7 +35,7 @@ def judge(results: Found) -> Sequence[Verdict]:
     ]
 
 
-def _carries(runs: Sequence[xr.Dataset]) -> Verdict:
+def _carries(runs: Runs) -> Verdict:
     """Judge whether the map of the dictionaries carries the codes better than no map does."""
     errors = {
         str(name): np.array(
@@ -90,10 +90,10 @@ def _printed_inverse(planted: Sequence[xr.Dataset]) -> Verdict:
     )
 
 
-def _spikes(runs: Sequence[xr.Dataset]) -> Verdict:
+def _spikes(runs: Runs) -> Verdict:
     """Judge whether the error is large where T is nearly singular, beyond what falls anyway."""
-    with_map = np.array([_rank_correlation(run, "linear map") for run in runs])
-    without = np.array([_rank_correlation(run, "matched only") for run in runs])
+    with_map = each(runs, lambda run: _rank_correlation(run, "linear map"))
+    without = each(runs, lambda run: _rank_correlation(run, "matched only"))
     holds = unanimous(with_map > 0.5, with_map)
     return Verdict(
         "the error is largest where the transform is nearly singular",
@@ -120,11 +120,11 @@ def _rank_correlation(run: xr.Dataset, mapping: str) -> float:
     return float(np.median(correlations))
 
 
-def _cumulative(runs: Sequence[xr.Dataset]) -> Verdict:
+def _cumulative(runs: Runs) -> Verdict:
     """State how the cumulative change goes; that a sum of lengths is smooth shows nothing."""
     done = [run.normalised.sel(matching="matched") for run in runs]
-    half = np.array(
-        [_median(path.interp(step=0.5 * float(path.step[-1]))) for path in done]
+    half = each(
+        done, lambda path: _median(path.interp(step=0.5 * float(path.step[-1])))
     )
     refits = np.array(
         [
@@ -144,7 +144,7 @@ def _cumulative(runs: Sequence[xr.Dataset]) -> Verdict:
     )
 
 
-def _velocity(runs: Sequence[xr.Dataset]) -> Verdict:
+def _velocity(runs: Runs) -> Verdict:
     """Judge whether transforms move no more than refitting does, late and before.
 
     A falling learning rate stills a run that learns nothing as well: this can only be refuted.
@@ -171,7 +171,7 @@ def _velocity(runs: Sequence[xr.Dataset]) -> Verdict:
 def _within_refits(run: xr.Dataset, first: float, last: float) -> float:
     """Return in what share of layers and steps the velocity is at most that of some refit."""
     if "velocity_refit_high" not in run:
-        return float("nan")
+        return np.nan
     one = run.sel(matching="matched")
     end = float(run.step[-1])
     one = one.sel(step=(one.step > first * end) & (one.step <= last * end))

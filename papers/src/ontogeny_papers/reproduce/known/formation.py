@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ import xarray as xr
 from ontogeny.errors import ArgumentError
 
 from ..formats import listed, short
-from ..verdicts import decided
+from ..verdicts import Runs, decided
 
 
 class Compared(NamedTuple):
@@ -51,9 +50,7 @@ class Formation:
     end: float
 
     @classmethod
-    def of(
-        cls, runs: Sequence[xr.Dataset], row: str, layer: str | None = None
-    ) -> Formation:
+    def of(cls, runs: Runs, row: str, layer: str | None = None) -> Formation:
         """Return a row of the same node of each seed's study.
 
         Parameters
@@ -74,9 +71,7 @@ class Formation:
         rows = [_row(run, row, layer) for run in runs]
 
         def each(name: str) -> np.ndarray:
-            return np.stack(
-                [np.asarray(one[name].values, dtype=np.float64) for one in rows]
-            )
+            return np.stack([np.asarray(one[name].values, dtype=float) for one in rows])
 
         return cls(
             each("half_step"),
@@ -122,7 +117,7 @@ class Formation:
         is_finite = bool(np.isfinite(np.stack(ends)).all())
         measured = f"{self.steps} against {other.steps}"
         if not is_finite:
-            return Compared(None, measured, float("nan"))
+            return Compared(None, measured, np.nan)
         meet = (self.low <= other.high) & (other.low <= self.high)
         holds = decided(meet.all(), not meet.any())
         widths = [np.log1p(high) - np.log1p(low) for low, high in (ends[:2], ends[2:])]

@@ -21,7 +21,7 @@ from ...observables.weight_rank import WeightRank
 from ..comparison_judges import below_random_order, span, whole_ranks
 from ..formats import joined, listed, short, spread
 from ..training import OptimizerSettings
-from ..verdicts import Found, Verdict, each, last_of, unanimous
+from ..verdicts import Found, Runs, Verdict, each, last_of, unanimous
 from .formation import Formation
 from .known_recipe import KnownRecipe, KnownSize
 from .modular_run import ModularRun
@@ -115,13 +115,13 @@ class Waves:
             frequencies,
             wave_shares(random_directions(power, numbers, _DRAWS, rng))[0],
             float(np.median(permuted)),
-            float(one.step[enough[0]]) if len(enough) else float("nan"),
+            float(one.step[enough[0]]) if len(enough) else np.nan,
         )
 
     @property
     def share(self) -> float:
         """Median share of the latents; NaN where there are none."""
-        return float(np.median(self.shares)) if len(self.shares) else float("nan")
+        return float(np.median(self.shares)) if len(self.shares) else np.nan
 
     @property
     def beyond_chance(self) -> bool:
@@ -233,9 +233,7 @@ def judge(results: Found) -> Sequence[Verdict]:
     ]
 
 
-def _begun(
-    accuracy: Sequence[xr.Dataset], frequencies: Sequence[xr.Dataset]
-) -> np.ndarray:
+def _begun(accuracy: Runs, frequencies: Runs) -> np.ndarray:
     """Return the share of the change in frequencies done while held-out accuracy is low."""
     shares = []
     for right, node in zip(accuracy, frequencies, strict=True):
@@ -284,9 +282,7 @@ def _of_updates(
         run.defect_over_pairs.sel(statistic="median")
         for run in results["commutators"][_DECAY]
     ]
-    peaks = np.array(
-        [float(defect.step[int(defect.argmax("step"))]) for defect in defects]
-    )
+    peaks = each(defects, lambda defect: defect.step[int(defect.argmax("step"))])
     between = (peaks >= trained.low) & (peaks <= held_out.high)
     ends = each(defects, lambda defect: defect.isel(step=[0, -1]))
     return [

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, asdict, dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 
@@ -21,8 +21,8 @@ from ..trained_recipe import TrainedRecipe
 from ..training import OptimizerSettings, train_seeds
 
 
-class SeededRun(abc.ABC):
-    """One setting of a training; subclasses are data classes that hold it."""
+class KnownRun(abc.ABC):
+    """One training in which it is known what develops; subclasses are frozen dataclasses."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     steps: int
@@ -39,6 +39,10 @@ class SeededRun(abc.ABC):
     @abc.abstractmethod
     def loss(self, model: nn.Module, batch: Any) -> Tensor:
         """Return the scalar loss of a batch."""
+
+    @abc.abstractmethod
+    def inputs(self) -> dict[str, Inputs]:
+        """Return the input sets of the study."""
 
     def record(
         self,
@@ -64,25 +68,6 @@ class SeededRun(abc.ABC):
     def opened(self, folder: Path) -> Trajectory:
         """Return a recorded trajectory."""
         return Trajectory.from_folder(folder)
-
-
-class KnownRun(Protocol):
-    """The settings of one training in which it is known what develops; a frozen dataclass."""
-
-    def record(
-        self,
-        folder: str | PathLike[str],
-        seeds: Sequence[int],
-        every: int | Sequence[int],
-        progress: Progress | None,
-    ) -> list[Path]:
-        """Train once for each seed; return the folders of the trajectories."""
-
-    def opened(self, folder: Path) -> Trajectory:
-        """Return a recorded trajectory."""
-
-    def inputs(self) -> dict[str, Inputs]:
-        """Return the input sets of the study."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.inputs import Inputs
 
 from ..training import OptimizerSettings
-from .known_recipe import SeededRun
+from .known_recipe import KnownRun
 
 if TYPE_CHECKING:
     from ..training.readout_model import ReadoutTransformer
@@ -24,7 +24,7 @@ _SPLIT = 0x6D6F6475
 
 
 @dataclass(frozen=True)
-class ModularRun(SeededRun):
+class ModularRun(KnownRun):
     """One training on a + b modulo n, on all training pairs at every step.
 
     A text is a, b and an "equals" token, and the answer is read at the last. A pair (a, b) and its

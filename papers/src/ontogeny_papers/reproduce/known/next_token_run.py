@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from torch import Tensor, nn
 
-from .known_recipe import SeededRun
+from .known_recipe import KnownRun
 
 if TYPE_CHECKING:
     from ..training.next_token_model import NextTokenForCausalLM
 
 
-class NextTokenRun(SeededRun):
+class NextTokenRun(KnownRun):
     """Sizes of a `NextTokenForCausalLM` and its loss; a subclass has them as fields, and texts."""
 
     vocab_size: int

@@ -20,8 +20,8 @@ from ontogeny.trajectory import Trajectory
 from ...observables.superposition import FeatureGeometry
 from ..formats import joined, listed
 from ..training import OptimizerSettings
-from ..verdicts import LEVEL, Found, Verdict, each, if_finite, more_often
-from .known_recipe import KnownRecipe, KnownSize, SeededRun
+from ..verdicts import LEVEL, Found, Runs, Verdict, each, if_finite, more_often
+from .known_recipe import KnownRecipe, KnownRun, KnownSize
 
 _TRAINING = 0x746F7973
 
@@ -59,7 +59,7 @@ class ToyModels(nn.Module):
 
 
 @dataclass(frozen=True)
-class SuperpositionRun(SeededRun):
+class SuperpositionRun(KnownRun):
     """Toy models of several sparsities and importances, trained together.
 
     A feature is 0 with probability `sparsity` and else uniform from 0 to 1. Feature i has the
@@ -212,7 +212,7 @@ def _layer(name: str) -> str:
     return f"maps.{name}.weight"
 
 
-def _geometry(runs: Sequence[xr.Dataset], run: SuperpositionRun) -> list[Verdict]:
+def _geometry(runs: Runs, run: SuperpositionRun) -> list[Verdict]:
     """Judge number and dimensions of features at each sparsity, by the median over seeds."""
     rows = []
     for (sparsity, _), name in zip(run.grid, run.names, strict=True):
@@ -238,7 +238,7 @@ def _geometry(runs: Sequence[xr.Dataset], run: SuperpositionRun) -> list[Verdict
     return rows
 
 
-def _close(last: Sequence[xr.Dataset], published: float, end: str = "") -> float:
+def _close(last: Runs, published: float, end: str = "") -> float:
     """Return the share of represented features whose dimensions are as published."""
     of_feature = [one[f"feature_dimensionality{end}"].values.ravel() for one in last]
     norms = [one[f"feature_norm{end}"].values.ravel() for one in last]
@@ -251,11 +251,11 @@ def _since(one: xr.Dataset, count: int) -> float:
     """Return the step since which so many features are represented, NaN if not in the end."""
     other = np.flatnonzero(one.represented.values != count)
     if len(other) and other[-1] == one.sizes["step"] - 1:
-        return float("nan")
+        return np.nan
     return float(one.step.values[other[-1] + 1 if len(other) else 0])
 
 
-def _phase_diagram(runs: Sequence[xr.Dataset], run: SuperpositionRun) -> list[Verdict]:
+def _phase_diagram(runs: Runs, run: SuperpositionRun) -> list[Verdict]:
     """Judge whether trained models are in the phase of the smallest error, in every cell."""
     expected = np.array([best_phase(sparsity, q) for sparsity, q in run.grid])
     layers = [_layer(name) for name in run.names]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 import torch
-import xarray as xr
 from torch import Tensor
 
 from ontogeny.claims import Reason
@@ -20,7 +19,7 @@ from ontogeny.tasks import python_documentation, split_texts, train_tokenizer
 
 from ..formats import joined, listed, short
 from ..training import OptimizerSettings
-from ..verdicts import Found, Verdict, each, unanimous
+from ..verdicts import Found, Runs, Verdict, each, unanimous
 from .formation import Formation
 from .known_recipe import KnownRecipe, KnownSize
 from .next_token_run import NextTokenRun
@@ -174,7 +173,7 @@ def judge(results: Found) -> list[Verdict]:
 class _Closest:
     """When a run of every seed was closest to n-grams of one n, and how close."""
 
-    def __init__(self, nodes: Sequence[xr.Dataset], name: str) -> None:
+    def __init__(self, nodes: Runs, name: str) -> None:
         ones = [node.sel(ngram=name) for node in nodes]
         self.name = name
         self.step = each(ones, lambda one: one.closest_step)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from ..concepts.concept_recipe import ConceptRecipe, ConceptSize, of_sources
 from ..concepts.masked_run import MaskedRun
 from ..formats import joined, p_value
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Verdict, decided, each
+from ..verdicts import LEVEL, Runs, Verdict, decided, each
 
 _NODE = "joint-concepts"
 _ORTHANT = 5  # concepts of the corpus that an orthant is taken in
@@ -202,11 +201,11 @@ def _words_of(orthants: np.ndarray, codes: np.ndarray, support: Support) -> list
 
 def _spearman(one: np.ndarray, other: np.ndarray) -> float:
     if len(one) < _FEWEST or not np.ptp(one) or not np.ptp(other):
-        return float("nan")
+        return np.nan
     return float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])
 
 
-def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
+def judge_births(tables: Runs) -> list[Verdict]:
     """Judge whether concepts are born in the order of the corpus, and of one orthant."""
     claims = (
         "concepts of activations are born in the order of the corpus' σ",
@@ -237,7 +236,7 @@ def judge_births(tables: Sequence[xr.Dataset]) -> list[Verdict]:
     ]
 
 
-def _of_order(claim: str, tables: Sequence[xr.Dataset], numbers: str) -> Verdict:
+def _of_order(claim: str, tables: Runs, numbers: str) -> Verdict:
     order = each(tables, lambda table: table["order"])
     if not np.isfinite(order).all():
         equal = "all births of a run are at one step, or all σ equal, so that no order is judged"

@@ -23,7 +23,7 @@ from ontogeny.trajectory.untrained import untrained_like
 from ...capture.embeddings import WordEmbeddings
 from ...observables.words.views.clouds import orthants_view
 from ..recipe import Findings, Materials
-from ..verdicts import Verdict, unanimous
+from ..verdicts import Runs, Verdict, unanimous
 from .groupings import (
     LEAST,
     as_dataset,
@@ -234,9 +234,7 @@ def _last(contexts: np.ndarray) -> np.ndarray:
 # ---- verdicts -----------------------------------------------------------------------------------
 
 
-def judge_contexts(
-    agreement: Sequence[xr.Dataset], lifts: Sequence[xr.Dataset], dims: Sequence[int]
-) -> list[Verdict]:
+def judge_contexts(agreement: Runs, lifts: Runs, dims: Sequence[int]) -> list[Verdict]:
     """Judge lifts and agreement with word classes of p concepts, for each p, and their axes."""
     return [
         *(_of_lift(p, lifts) for p in dims),
@@ -245,7 +243,7 @@ def judge_contexts(
     ]
 
 
-def _of_lift(p: int, runs: Sequence[xr.Dataset]) -> Verdict:
+def _of_lift(p: int, runs: Runs) -> Verdict:
     """Judge whether words of a context's signature follow it more often than its fellows'."""
     trained, untrained = (
         [score_of(run, f"{p}, {state}") for run in runs]
@@ -278,7 +276,7 @@ def _relative(score: semantics.Score) -> semantics.Score:
     return semantics.Score(score.value / usual, score.permuted / usual)
 
 
-def _of_classes(p: int, runs: Sequence[xr.Dataset]) -> Verdict:
+def _of_classes(p: int, runs: Runs) -> Verdict:
     """Judge whether orthants hold contexts that end alike, or that the same words follow."""
     sides = {side: [_score(run, p, side, "trained") for run in runs] for side in _SIDES}
     best = [_nearer_side(run, p) for run in runs]

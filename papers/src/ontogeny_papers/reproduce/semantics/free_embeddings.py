@@ -18,7 +18,7 @@ from ...observables.words.views.training import ufm_view
 from ..formats import joined, short
 from ..recipe import Findings, Materials
 from ..tasks import organism_world
-from ..verdicts import LEVEL, Verdict, decided, unanimous
+from ..verdicts import LEVEL, Runs, Verdict, decided, unanimous
 
 _EXACT = 1e-3  # of the singular value: what Heun steps of 0.02 / σ₁ reach
 _SHIFTED = 0.1
@@ -118,11 +118,11 @@ def _ends(run: xr.Dataset) -> xr.Dataset:
 
 def judge_free_embeddings(
     aligned: xr.Dataset,
-    started: list[xr.Dataset],
+    started: Runs,
     entropy: xr.Dataset,
     words: int,
     proxy: xr.Dataset,
-    few: list[xr.Dataset],
+    few: Runs,
     outside: xr.Dataset,
 ) -> list[Verdict]:
     """Judge the closed form, random starts, the cross-entropy, and S̃ beside L^mm."""
@@ -147,7 +147,7 @@ def _of_closed_form(run: xr.Dataset) -> Verdict:
     )
 
 
-def _of_random_starts(runs: list[xr.Dataset]) -> list[Verdict]:
+def _of_random_starts(runs: Runs) -> list[Verdict]:
     orders = [semantics.learning_order(run.sigma, run.half_time) for run in runs]
     apart = [float(run.apart) for run in runs]
     ratio = np.concatenate(
@@ -172,7 +172,7 @@ def _of_random_starts(runs: list[xr.Dataset]) -> list[Verdict]:
     ]
 
 
-def _of_times(aligned: xr.Dataset, started: list[xr.Dataset]) -> Verdict:
+def _of_times(aligned: xr.Dataset, started: Runs) -> Verdict:
     """Judge whether the time at which a concept is learned goes as one over its singular value."""
     theory, *own = (_exponent(run) for run in (aligned, *started))
     return Verdict(
@@ -191,7 +191,7 @@ def _exponent(run: xr.Dataset) -> float:
     """
     learned = np.isfinite(run.half_time.values)
     if learned.sum() < 2:
-        return float("nan")
+        return np.nan
     sigma, half = np.log([run.sigma.values[learned], run.half_time.values[learned]])
     return float(np.polyfit(sigma, half, 1)[0])
 
@@ -231,7 +231,7 @@ def _of_outside(norms: xr.Dataset) -> Verdict:
     )
 
 
-def _of_few_dimensions(runs: list[xr.Dataset], words: int) -> Verdict:
+def _of_few_dimensions(runs: Runs, words: int) -> Verdict:
     """Judge whether embeddings of d < V dimensions end with the d largest values (Fig. 19)."""
     d = runs[0].sizes["concept"]
     apart = max(

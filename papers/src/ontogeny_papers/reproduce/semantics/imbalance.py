@@ -19,7 +19,7 @@ from ontogeny.quantities import Quantity
 from .. import tasks, training
 from ..averages import mean_of_seeds
 from ..recipe import Findings, Materials
-from ..verdicts import Verdict, in_all
+from ..verdicts import RunsOf, Verdict, in_all
 
 _KINDS = ("majority", "between", "minority")
 _RULES = {
@@ -77,10 +77,7 @@ def measure_imbalance(size: ImbalanceSize, materials: Materials) -> Findings:
 
 
 def judge_imbalance(
-    error: float,
-    spread: dict[str, float],
-    flow: dict[str, xr.Dataset],
-    nodes: dict[str, list[xr.Dataset]],
+    error: float, spread: dict[str, float], flow: dict[str, xr.Dataset], nodes: RunsOf
 ) -> list[Verdict]:
     """Judge singular values, the order of free embeddings, and that of digits.
 
@@ -253,7 +250,7 @@ def _balanced(answers: np.ndarray, true: np.ndarray, asked: np.ndarray) -> float
     )
 
 
-def _of_digits(nodes: dict[str, list[xr.Dataset]]) -> list[Verdict]:
+def _of_digits(nodes: RunsOf) -> list[Verdict]:
     since = {
         label: np.array([one.since for one in runs]) for label, runs in nodes.items()
     }
@@ -299,7 +296,7 @@ def _steps(since: np.ndarray, part: slice) -> str:
     )
 
 
-def _digit_view(nodes: dict[str, list[xr.Dataset]]) -> xr.Dataset:
+def _digit_view(nodes: RunsOf) -> xr.Dataset:
     figure = Curves(
         "right",
         "Which question is answered when",

@@ -17,7 +17,7 @@ from ontogeny.features.wordspace.support import WordStream
 
 from .. import training
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Verdict
+from ..verdicts import LEVEL, Runs, Verdict
 from .intervention_nodes import (
     ADVANCED,
     INVERTED,
@@ -182,7 +182,7 @@ def octaves_gained(run: xr.Dataset, plain: xr.Dataset) -> np.ndarray:
 
 
 def _effects(
-    plain: list[xr.Dataset], changed: dict[int, dict[str, list[xr.Dataset]]]
+    plain: Runs, changed: dict[int, dict[str, list[xr.Dataset]]]
 ) -> xr.Dataset:
     """Return what each kind of weights does, over (concept, weights, seed)."""
     rows = []
@@ -194,7 +194,7 @@ def _effects(
                 cost = float(run.loss - base.loss)
                 rows.append((gained[concept - 1], others, cost, float(run.ratio)))
     shape = (len(changed), 3, len(plain))
-    columns = np.array(rows, dtype=np.float64).T
+    columns = np.array(rows, dtype=float).T
     dims = ("concept", "weights", "seed")
     names = ("gained", "others", "cost", "ratio")
     return xr.Dataset(

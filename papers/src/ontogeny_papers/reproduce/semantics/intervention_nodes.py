@@ -10,6 +10,7 @@ from ontogeny.figures import Column, Curves, Section, Table, attach
 from ontogeny.quantities import Quantity
 
 from ..averages import mean_of_seeds
+from ..verdicts import Runs
 
 ADVANCED = "weights"
 INVERTED = "inverted weights"
@@ -60,7 +61,7 @@ def order_node(
 
 
 def curves_node(
-    plain: list[xr.Dataset], changed: dict[int, dict[str, list[xr.Dataset]]]
+    plain: Runs, changed: dict[int, dict[str, list[xr.Dataset]]]
 ) -> xr.Dataset:
     """Return the learned share of each chosen concept, with all weights and with none."""
     kinds = ("no weights", ADVANCED, INVERTED, RANDOM)

@@ -13,7 +13,7 @@ from ontogeny.features.wordspace.concepts import ConceptBasis
 from ontogeny.figures import Scatter, Section, attach
 
 from ..formats import joined
-from ..verdicts import LEVEL, Verdict, unanimous
+from ..verdicts import LEVEL, Runs, RunsOf, Verdict, unanimous
 from .organism_geometry import Geometry, p_value
 
 _STATES = ("untrained", "trained")
@@ -22,9 +22,7 @@ _SAME = 0.9
 
 
 def measure_embeddings(
-    geometry: Geometry,
-    runs_of: Mapping[str, list[xr.Dataset]],
-    of_entropy: Sequence[str],
+    geometry: Geometry, runs_of: RunsOf, of_entropy: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
     """Return what `judge_embeddings` is given, seed by seed with the draws of the nulls.
 
@@ -89,7 +87,7 @@ def judge_embeddings(
 
 def _embeddings(run: xr.Dataset, state: str) -> tuple[np.ndarray, np.ndarray]:
     """Return W (V, d), centred as the theory's logits are, and H (d, m)."""
-    W, H = (run[name].sel(state=state).values.astype(np.float64) for name in "WH")
+    W, H = (run[name].sel(state=state).values.astype(float) for name in "WH")
     return W - W.mean(0), H
 
 
@@ -127,7 +125,7 @@ def _of_clusters(
     )
 
 
-def _axes(geometry: Geometry, runs: Sequence[xr.Dataset]) -> dict[str, Any]:
+def _axes(geometry: Geometry, runs: Runs) -> dict[str, Any]:
     """Return projections on the axes that the other side makes.
 
     A context is part of its own axis H v, so that its projection there says something even in an

@@ -26,7 +26,7 @@ from .. import tasks, training
 from ..averages import mean_of_seeds
 from ..formats import joined
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Verdict, decided, unanimous, why_open
+from ..verdicts import LEVEL, Runs, RunsOf, Verdict, decided, each, unanimous, why_open
 from .organism_embeddings import embeddings_view, judge_embeddings, measure_embeddings
 from .organism_geometry import Geometry, count_concepts, judge_concepts, p_value
 
@@ -93,9 +93,7 @@ def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
 
 
 def judge_organisms(
-    concepts: dict[str, Any],
-    embeddings: dict[str, Any],
-    runs_of: dict[str, list[xr.Dataset]],
+    concepts: dict[str, Any], embeddings: dict[str, Any], runs_of: RunsOf
 ) -> list[Verdict]:
     """Judge what concepts distinguish, where networks put words, and the order of learning."""
     return [
@@ -167,13 +165,10 @@ def _embeddings(model: nn.Module, task: training.ContextTask) -> xr.Dataset:
     )
 
 
-def _of_runs(runs_of: dict[str, list[xr.Dataset]]) -> list[Verdict]:
+def _of_runs(runs_of: RunsOf) -> list[Verdict]:
     fast, slow, square = runs_of.values()
     both = {"1e-3": fast, "1e-4": slow}
-    advantage = {
-        rate: np.array([float(r.advantage) for r in runs])
-        for rate, runs in both.items()
-    }
+    advantage = {rate: each(runs, lambda r: r.advantage) for rate, runs in both.items()}
     null = {
         rate: np.mean([r.null for r in runs], axis=0) for rate, runs in both.items()
     }
@@ -228,7 +223,7 @@ def _of_runs(runs_of: dict[str, list[xr.Dataset]]) -> list[Verdict]:
     ]
 
 
-def _of_order(claim: str, runs: list[xr.Dataset]) -> Verdict:
+def _of_order(claim: str, runs: Runs) -> Verdict:
     values, p = _order(runs[0].sigma.values, np.stack([r.learned.values for r in runs]))
     return Verdict(
         claim,
@@ -254,7 +249,7 @@ def _order(sigma: np.ndarray, learned: np.ndarray) -> tuple[np.ndarray, float]:
     return correlations, float((draws >= large @ mean - 1e-12).mean())
 
 
-def _epochs(runs: list[xr.Dataset], name: str) -> str:
+def _epochs(runs: Runs, name: str) -> str:
     since = [
         float(semantics.first_crossing(r.step, r[name], 1.0, lasting=True))
         for r in runs
@@ -267,7 +262,7 @@ def _epochs(runs: list[xr.Dataset], name: str) -> str:
     )
 
 
-def _view(runs_of: dict[str, list[xr.Dataset]]) -> xr.Dataset:
+def _view(runs_of: RunsOf) -> xr.Dataset:
     share = "share of the contexts"
     quantities = (
         Quantity("exact", share, heading="the very set is predicted"),

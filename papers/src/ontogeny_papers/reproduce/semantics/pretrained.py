@@ -10,7 +10,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-import xarray as xr
 
 from ontogeny import capture, semantics
 from ontogeny.claims import Reason
@@ -26,7 +25,7 @@ from ontogeny.trajectory.weights.folders import find_weights
 from ...observables.words.views.clouds import orthants_view
 from .. import training
 from ..recipe import Findings, Materials
-from ..verdicts import Verdict, unanimous
+from ..verdicts import Runs, Verdict, unanimous
 from .groupings import (
     AGREEMENT,
     as_dataset,
@@ -125,7 +124,7 @@ def _measured(
     return {"scores": as_dataset(all_scores), **nodes}
 
 
-def judge_pretrained(runs: Sequence[xr.Dataset], dims: Sequence[int]) -> list[Verdict]:
+def judge_pretrained(runs: Runs, dims: Sequence[int]) -> list[Verdict]:
     """Judge orthants of the first p concepts, for each p of `dims`, and their axes."""
     scores = {
         p: {

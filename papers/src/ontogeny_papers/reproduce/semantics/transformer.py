@@ -19,7 +19,7 @@ from .. import training
 from ..averages import mean_of_seeds
 from ..formats import joined
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Verdict, decided, unanimous
+from ..verdicts import LEVEL, Runs, RunsOf, Verdict, decided, each, unanimous
 from .free_embeddings import first_lead
 
 _LOSSES = {"square": "square loss", "cross_entropy": "cross-entropy"}
@@ -85,9 +85,7 @@ def measure_transformer(size: TransformerSize, materials: Materials) -> Findings
     return Findings(nodes, numbers)
 
 
-def judge_transformer(
-    square: list[xr.Dataset], entropy: list[xr.Dataset], words: int
-) -> list[Verdict]:
+def judge_transformer(square: Runs, entropy: Runs, words: int) -> list[Verdict]:
     """Judge the order of learning and the directions of the logits, under each loss."""
     return [
         _of_order("square loss: larger singular values are learned first", square),
@@ -166,8 +164,8 @@ def _run(corpus: _Corpus, loss: str, size: TransformerSize, seed: int) -> xr.Dat
     )
 
 
-def _of_order(claim: str, runs: list[xr.Dataset]) -> Verdict:
-    mine = np.array([float(run.spearman[0]) for run in runs])
+def _of_order(claim: str, runs: Runs) -> Verdict:
+    mine = each(runs, lambda run: run.spearman[0])
     others = np.concatenate([run.spearman.values[1:] for run in runs])
     low, high = np.nanquantile(others, [0.025, 0.975])
     p = max(float(run.p_value) for run in runs)
@@ -180,7 +178,7 @@ def _of_order(claim: str, runs: list[xr.Dataset]) -> Verdict:
     )
 
 
-def _of_end(claim: str, runs: list[xr.Dataset], words: int) -> Verdict:
+def _of_end(claim: str, runs: Runs, words: int) -> Verdict:
     ends = [run.overlap.isel(step=-1) for run in runs]
     mine, other = (
         np.array([float(e.sel(matrix=name)) for e in ends])
@@ -196,7 +194,7 @@ def _of_end(claim: str, runs: list[xr.Dataset], words: int) -> Verdict:
     )
 
 
-def _of_start(runs: list[xr.Dataset]) -> Verdict:
+def _of_start(runs: Runs) -> Verdict:
     """Judge what free embeddings show: centred P leads first."""
     rows = []
     for run in runs:
@@ -214,7 +212,7 @@ def _of_start(runs: list[xr.Dataset]) -> Verdict:
     )
 
 
-def _order_view(runs_of: dict[str, list[xr.Dataset]]) -> xr.Dataset:
+def _order_view(runs_of: RunsOf) -> xr.Dataset:
     quantities = (
         Quantity("sigma", "singular value", symbol="σₖ", figure=False),
         Quantity("learned", "step at which half is learned", "steps", figure=False),
@@ -245,7 +243,7 @@ def _order_view(runs_of: dict[str, list[xr.Dataset]]) -> xr.Dataset:
     return mean_of_seeds(taken, quantities, section, figures=[figure])
 
 
-def _overlap_view(runs_of: dict[str, list[xr.Dataset]]) -> xr.Dataset:
+def _overlap_view(runs_of: RunsOf) -> xr.Dataset:
     overlap = Quantity(
         "overlap",
         "overlap of the leading directions",

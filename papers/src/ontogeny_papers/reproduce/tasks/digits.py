@@ -34,7 +34,7 @@ class ImbalancedDigits:
     @property
     def S(self) -> np.ndarray:
         """One-hot support (classes, n): each image is a context that one class follows."""
-        return (self.labels == np.arange(len(self.names))[:, None]).astype(np.float64)
+        return (self.labels == np.arange(len(self.names))[:, None]).astype(float)
 
 
 def imbalanced_digits(

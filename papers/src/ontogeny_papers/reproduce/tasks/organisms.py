@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-
-from ontogeny.errors import ArgumentError
 
 _TEMPLATE = "The organism that {attribute} is"
 _PLANTS = ("rose", "tulip", "apple", "oak")
@@ -51,8 +48,8 @@ class OrganismWorld:
     >>> world = organism_world()
     >>> world.S.shape, world.contexts[7]
     ((12, 13), 'The organism that stays warm-blooded is')
-    >>> world.texts[0]
-    'The organism that uses sunlight for food is rose'
+    >>> world.pairs[0]
+    ('The organism that uses sunlight for food is', 'rose')
     """
 
     subjects: tuple[str, ...]
@@ -79,11 +76,6 @@ class OrganismWorld:
             if true
         ]
 
-    @property
-    def texts(self) -> list[str]:
-        """Every true sentence."""
-        return [f"{context} {subject}" for context, subject in self.pairs]
-
     @cached_property
     def words(self) -> tuple[str, ...]:
         """All words: the subjects, then those of the contexts in the order they are met."""
@@ -98,26 +90,12 @@ class OrganismWorld:
         return np.array([row + [-1] * (longest - len(row)) for row in rows])
 
 
-def organism_world(
-    attributes: Mapping[str, Sequence[str]] | None = None,
-) -> OrganismWorld:
-    """Return the world of organisms, or another of the same kind.
+def organism_world() -> OrganismWorld:
+    """Return the world of organisms: 12 subjects and 13 attributes with three levels.
 
-    By default 12 organisms and 13 attributes with three levels: plants and animals; mammals, birds
-    and fish; dogs, cats, flowers and fruit. The centred support has rank 6, its first concept
-    separates plants from animals and its second mammals from other animals.
-
-    Parameters
-    ----------
-    attributes
-        Subjects that each attribute is true of, at least one each; subjects are numbered in the
-        order they are met.
-
-    Raises
-    ------
-    ArgumentError
-        If there are fewer than two attributes or subjects, an attribute has no subject or one
-        twice, or a word of an attribute is also a subject.
+    They are plants and animals; mammals, birds and fish; dogs, cats, flowers and fruit. The centred
+    support has rank 6, its first concept separates plants from animals and its second mammals from
+    other animals.
 
     Notes
     -----
@@ -126,45 +104,10 @@ def organism_world(
 
     Examples
     --------
-    >>> organism_world({"barks": ["dog"], "breathes": ["dog", "cat"]}).S
-    array([[1., 1.],
-           [0., 1.]])
+    >>> organism_world().S.shape
+    (12, 13)
     """
-    if attributes is not None and not isinstance(attributes, Mapping):
-        raise ArgumentError(
-            f"attributes must map each to its subjects; got {attributes!r}."
-        )
-    for attribute, true_of in (attributes or {}).items():
-        if isinstance(true_of, str):
-            raise ArgumentError(
-                f"attribute {attribute!r} must have a list of subjects; got {true_of!r}."
-            )
-    table = (
-        _ATTRIBUTES
-        if attributes is None
-        else {k: tuple(v) for k, v in attributes.items()}
-    )
-    for attribute, true_of in table.items():
-        if not true_of or len(set(true_of)) < len(true_of):
-            raise ArgumentError(
-                f"attribute {attribute!r} must have at least one subject, each once; "
-                f"it has {list(true_of)}."
-            )
-    subjects = tuple(dict.fromkeys(s for true_of in table.values() for s in true_of))
-    if len(table) < 2 or len(subjects) < 2:
-        raise ArgumentError(
-            f"attributes must give at least 2 attributes and 2 subjects; got {len(table)} and "
-            f"{len(subjects)}."
-        )
-    spoken = set(" ".join(_TEMPLATE.format(attribute=a) for a in table).split())
-    both = sorted(spoken & set(subjects)) or [
-        s for s in subjects if len(s.split()) != 1
-    ]
-    if both:
-        raise ArgumentError(
-            f"a subject must be one word that no attribute holds; {both[0]!r} is not."
-        )
-    S = np.array(
-        [[float(s in true_of) for true_of in table.values()] for s in subjects]
-    )
-    return OrganismWorld(subjects, tuple(table), S)
+    every = _ATTRIBUTES.values()
+    subjects = tuple(dict.fromkeys(s for true_of in every for s in true_of))
+    S = np.array([[float(s in true_of) for true_of in every] for s in subjects])
+    return OrganismWorld(subjects, tuple(_ATTRIBUTES), S)

@@ -19,6 +19,8 @@ from ontogeny.training.loop import train
 if TYPE_CHECKING:
     from transformers import GPT2LMHeadModel
 
+_BATCH = 1024
+
 
 @dataclass(frozen=True, eq=False)
 class ContextTask:
@@ -112,24 +114,17 @@ class ContextTask:
             return (logits - targets).square().sum(1).mean() / 2
         return -(targets * logits.log_softmax(1)).sum(1).mean()
 
-    def logits(self, model: nn.Module, batch_size: int = 1024) -> np.ndarray:
+    def logits(self, model: nn.Module) -> np.ndarray:
         """Return the logits after every context, (V, m) float32, in evaluation mode."""
         V = len(self.targets)
-        return self._of_contexts(
-            lambda *of: _last_logits(model, *of)[:, :V], model, batch_size
-        )
+        return self._of_contexts(lambda *of: _last_logits(model, *of)[:, :V], model)
 
-    def states(self, model: nn.Module, batch_size: int = 1024) -> np.ndarray:
+    def states(self, model: nn.Module) -> np.ndarray:
         """Return what the vocabulary map is given after every context, (width, m) float32."""
-        return self._of_contexts(
-            lambda *of: _last_states(model, *of), model, batch_size
-        )
+        return self._of_contexts(lambda *of: _last_states(model, *of), model)
 
     def _of_contexts(
-        self,
-        read: Callable[[Tensor, Tensor], Tensor],
-        model: nn.Module,
-        batch_size: int,
+        self, read: Callable[[Tensor, Tensor], Tensor], model: nn.Module
     ) -> np.ndarray:
         """Return what `read` gives of ids and last positions, one column a context."""
         device = device_of(model)
@@ -137,8 +132,8 @@ class ContextTask:
         columns = []
         with quiet(model):
             for alike in self._of_length.values():
-                for start in range(0, len(alike), batch_size):
-                    batches.append(alike[start : start + batch_size])
+                for start in range(0, len(alike), _BATCH):
+                    batches.append(alike[start : start + _BATCH])
                     ids, last, _ = self.batch(batches[-1])
                     columns.append(
                         read(ids.to(device), last.to(device)).float().cpu().numpy()
@@ -218,9 +213,7 @@ def record_logits(
     at: Iterable[int],
     learning_rate: float = 1e-3,
     measure: Callable[[np.ndarray], xr.Dataset] | None = None,
-    on_step: Iterable[Callable[[int, nn.Module], object]] = (),
     random_state: int = 0,
-    device: str = "cpu",
 ) -> xr.Dataset:
     """Train `model` in place with Adam and record its logits along the way.
 
@@ -236,12 +229,8 @@ def record_logits(
         Of Adam, constant.
     measure
         Turns the logits (V, m) of one step into what is kept of them; by default all are kept.
-    on_step
-        Further callables ``f(step, model)``, such as a ``Recorder``.
     random_state
         Seed of the batches.
-    device
-        Where to train.
 
     Returns
     -------
@@ -274,16 +263,14 @@ def record_logits(
         if step in at_steps:
             pieces.append(keep(task.logits(current)))
 
-    model.to(device)
     log = train(
         model,
         task.sample,
         task.loss,
         steps,
         optimizer=torch.optim.Adam(model.parameters(), lr=learning_rate),
-        on_step=[record, *on_step],
+        on_step=[record],
         random_state=random_state,
-        device=device,
         clip=float("inf"),
     )
     data = xr.concat(pieces, dim=xr.Variable("step", np.array(at_steps)))

@@ -11,28 +11,19 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ontogeny.capture.forward import device_of, quiet
-from ontogeny.errors import ArgumentError, check_choice, check_whole
+from ontogeny.errors import check_whole
 
 from ..tasks import ImbalancedDigits
 
 
 @dataclass(frozen=True, eq=False)
 class DigitTask:
-    """All images in every batch, with the loss of their classes: a task for `record_logits`.
+    """All images in every batch, with the cross-entropy of their classes: a task for `record_logits`.
 
     Parameters
     ----------
     data
         Images and labels.
-    loss_kind
-        ``"cross_entropy"``, or ``"square"``: (1/2) ‖centred one-hot − logits‖² an image.
-    weights
-        Weight of each image's loss (n,), such as the square of a reweighting; None for ones.
-
-    Raises
-    ------
-    ArgumentError
-        If the loss is unknown or the weights do not fit.
 
     Examples
     --------
@@ -43,40 +34,15 @@ class DigitTask:
     """
 
     data: ImbalancedDigits
-    loss_kind: str = "cross_entropy"
-    weights: np.ndarray | None = None
 
-    def __post_init__(self) -> None:
-        check_choice("loss_kind", self.loss_kind, ("cross_entropy", "square"))
-        n = len(self.data.labels)
-        if self.weights is not None and (
-            self.weights.shape != (n,)
-            or not (self.weights >= 0).all()
-            or not self.weights.any()
-        ):
-            raise ArgumentError(
-                f"weights must hold {n} numbers, none negative, not all 0."
-            )
+    def sample(self, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Return all images and labels; nothing is drawn."""
+        return torch.from_numpy(self.data.images), torch.from_numpy(self.data.labels)
 
-    def sample(self, generator: torch.Generator) -> tuple[Tensor, Tensor, Tensor]:
-        """Return all images, labels and weights; nothing is drawn."""
-        weights = (
-            np.ones(len(self.data.labels)) if self.weights is None else self.weights
-        )
-        return (
-            torch.from_numpy(self.data.images),
-            torch.from_numpy(self.data.labels),
-            torch.from_numpy((weights / weights.mean()).astype(np.float32)),
-        )
-
-    def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
-        """Return the weighted mean loss."""
-        images, labels, weights = batch
-        logits = model(images)
-        if self.loss_kind == "cross_entropy":
-            return (weights * cross_entropy(logits, labels, reduction="none")).mean()
-        target = nn.functional.one_hot(labels, logits.shape[1]) - 1 / logits.shape[1]
-        return (weights * (logits - target).square().sum(1)).mean() / 2
+    def loss(self, model: nn.Module, batch: tuple[Tensor, Tensor]) -> Tensor:
+        """Return the mean loss."""
+        images, labels = batch
+        return cross_entropy(model(images), labels, reduction="none").mean()
 
     def logits(self, model: nn.Module) -> np.ndarray:
         """Return the logits of all images, (classes, n) float32, in evaluation mode."""

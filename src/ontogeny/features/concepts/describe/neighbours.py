@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from ....arrays import Array, matrix, to_numpy
+from ....arrays import Array, numpy_matrix
 from ....errors import ArgumentError, check_whole
 
 
@@ -40,7 +40,7 @@ def neighbours(decoders: Array, n: int = 3) -> xr.Dataset:
     ([[1], [0], [0]], [[-1.0], [-1.0], [0.71]])
     """
     n = check_whole("n", n)
-    D = to_numpy(matrix("decoders", decoders)).astype(np.float64)
+    D = numpy_matrix("decoders", decoders)
     largest = np.abs(D).max(axis=1, keepdims=True)
     D = D / np.where(largest > 0, largest, 1.0)
     norm = np.linalg.norm(D, axis=1)
@@ -68,7 +68,7 @@ def neighbours_of_gram(gram: Array, n: int = 3) -> xr.Dataset:
     ([[1], [0], [0]], [[-1.0], [-1.0], [0.71]])
     """
     n = check_whole("n", n)
-    G = to_numpy(matrix("gram", gram)).astype(np.float64)
+    G = numpy_matrix("gram", gram)
     if G.shape[0] != G.shape[1]:
         raise ArgumentError(f"gram must be a square matrix; its shape is {G.shape}.")
     norm = np.sqrt(np.maximum(np.diag(G), 0.0))

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from ....arrays import Array, matrix, to_numpy
+from ....arrays import Array, numpy_matrix
 from ....errors import ArgumentError, check_type
 from ....inputs import Inputs, stratified_split
 from ....inputs.sampling import TokenSample
@@ -108,7 +108,7 @@ def described(
         If a code is NaN or infinite.
     """
     rows = Rows(inputs, sample)
-    values = to_numpy(matrix("codes", codes)).astype(np.float64)
+    values = numpy_matrix("codes", codes)
     if len(values) != len(rows):
         raise ArgumentError(
             f"codes must have one row for each of {len(rows)} rows of sample; got {len(values)}."
@@ -142,7 +142,7 @@ def orientation(codes: Array) -> np.ndarray:
     >>> orientation(np.array([[0.1, 1.0], [0.1, 2.0], [-0.9, 3.0]]))
     array([-1.,  1.])
     """
-    values = to_numpy(matrix("codes", codes)).astype(np.float64)
+    values = numpy_matrix("codes", codes)
     largest = np.abs(values).max(axis=0)
     cubes = (values / np.where(largest > 0, largest, 1.0)) ** 3
     return np.where(cubes.sum(axis=0) < 0, -1.0, 1.0)

@@ -45,9 +45,7 @@ def ufm_view(run: xr.Dataset, title: str = "Free embeddings") -> xr.Dataset:
         raise ArgumentError(
             f"run must come from semantics.train_ufm; it lacks {missing[0]}."
         )
-    data = run.isel(concept=slice(0, _CURVES)).drop_vars(
-        ["word_gram", "context_gram"], errors="ignore"
-    )
+    data = run.isel(concept=slice(0, _CURVES))
     data = data.assign(relative_complement=data.complement_norm / data.logit_norm)
     data.relative_complement.attrs["long_name"] = (
         "share of the logits outside the concepts"
