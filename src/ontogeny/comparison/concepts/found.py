@@ -110,7 +110,8 @@ class _Found:
         return cls(
             one.code_sketch.values,
             birth,
-            *(_of_each(one, f"concept_born_{end}") for end in ("after", "before")),
+            _of_each(one, "concept_born_after"),
+            _of_each(one, "concept_born_before"),
             _of_each(one, "named_phi"),
             [_label(one.isel(concept=i)) for i in range(one.sizes["concept"])],
             steps,
@@ -197,7 +198,9 @@ def _shared(parts: Mapping[Any, _Found]) -> _Shared:
     }
     concepts = LayerConcepts(
         present,
-        *(of_members(name) for name in ("birth", "low", "high")),
+        of_members("birth"),
+        of_members("low"),
+        of_members("high"),
         life,
         _labels(of_runs, members, phi),
         _by_chance([part.sketch for part in of_runs]),
