@@ -266,7 +266,7 @@ def test_texts_of_two_runs_have_a_line_for_each_with_its_name_on_one_axis():
     ]
     asked = sum(t.state != "given" for line in found.lines[::2] for t in line.tokens)
     assert found.sentence == (
-        f"By step 512, of {asked} tokens, {counts[0]} in full and {counts[1]} in LoRA are at "
+        f"By step 512, {counts[0]} (full) and {counts[1]} (LoRA) of {asked} tokens are at "
         "least twice as likely as by frequency, for good."
     )
     assert counts[0] > counts[1] and not found.apart
@@ -303,7 +303,7 @@ def test_runs_are_compared_up_to_the_end_of_the_shortest():
     runs["LoRA"] = made.tree(parts, steps=steps)
     found = read_dated(read_content(compare(runs)))
     full = [t.step for line in found.lines[::2] for t in line.tokens if t.step]
-    assert found.sentence.startswith(f"By step {steps[-1]}, of ")
+    assert found.sentence.startswith(f"By step {steps[-1]}, ")
     assert max(full) <= steps[-1]
 
 
@@ -326,7 +326,10 @@ def test_controls_of_each_run_are_counted_with_it():
     control = (("run", "step", "text", "place"), losses)
     runs["LoRA"]["token-losses"] = xr.DataTree(data.assign(token_loss_control=control))
     sentence = read_dated(read_content(compare(runs))).sentence
-    assert sentence.count("control runs") == 1 and "(control runs 0–1) are" in sentence
+    assert (
+        sentence.count("control runs") == 1
+        and "(control runs of LoRA 0–1)." in sentence
+    )
 
 
 def test_controls_of_a_longer_run_count_no_later_than_the_end_of_the_shortest():
@@ -345,8 +348,8 @@ def test_controls_of_a_longer_run_count_no_later_than_the_end_of_the_shortest():
     }
     runs["LoRA"] = made.tree(parts, steps=steps)
     sentence = read_dated(read_content(compare(runs))).sentence
-    assert sentence.startswith(f"By step {steps[-1]}, of ")
-    assert "(control runs 0)" in sentence
+    assert sentence.startswith(f"By step {steps[-1]}, ")
+    assert "(control runs of full 0)" in sentence
 
 
 def test_tokens_of_one_model_are_coloured_by_their_gain_over_bigrams():

@@ -235,3 +235,27 @@ def test_refits_and_controls_share_one_bracket(born, refits):
     text = "; ".join(map(Voice().fill, found_words(data)))
     assert ("refits" in text) == (low < high)
     assert not re.search(r"\) ?\(", text), text
+
+
+@pytest.mark.parametrize(
+    ("change", "in_controls", "words"),
+    [
+        (3.0, 0.1, "rose beyond controls"),
+        (3.0, -5.0, "rose beyond controls"),
+        (3.0, 4.0, "rose unlike in controls"),
+        (-3.0, -4.0, "fell unlike in controls"),
+        (-3.0, 4.0, "fell beyond controls"),
+    ],
+)
+def test_what_goes_less_far_than_controls_is_not_said_to_go_beyond_them(
+    change, in_controls, words
+):
+    claim = Claim(
+        Kind.BEYOND_MOTION,
+        Subject("node", "share"),
+        Certainty.SURE,
+        first=5.0,
+        last=5.0 + change,
+        beside=(Beside("control", "turned 0", in_controls, 1.0),),
+    )
+    assert words in said([claim], Voice(), named("share")).text

@@ -150,6 +150,8 @@ def from_to(first: Sequence[float], last: Sequence[float], units: str = "1") -> 
     --------
     >>> from_to([-0.00104, -0.0000937], [0.963, 0.971], "nats"), from_to([83.0], [64.0])
     ('from −0.001–0 to 0.963–0.971 nats', 'from 83 to 64')
+    >>> from_to([7.64, 7.661], [5.0, 5.01])
+    'from 7.64–7.66 to 5.00–5.01'
     """
     largest = max(
         (abs(value) for value in (*first, *last) if math.isfinite(value)), default=0
@@ -160,7 +162,22 @@ def from_to(first: Sequence[float], last: Sequence[float], units: str = "1") -> 
         return three_digits(round(value, digits) + 0.0)  # no "-0"
 
     of_units = "" if units == "1" else f" {units}"
-    return f"from {value_range(first, write)} to {value_range(last, write)}{of_units}"
+    ranges = [_same_decimals(value_range(ends, write)) for ends in (first, last)]
+    return f"from {ranges[0]} to {ranges[1]}{of_units}"
+
+
+def _same_decimals(text: str, between: str = "–") -> str:
+    """Return a range with as many decimals at both ends; zero has none, nor has an exponent."""
+    ends = text.split(between)
+    decimals = [len(end.partition(".")[2]) for end in ends]
+    if "e" in text:
+        return text
+    padded = []
+    for end, own in zip(ends, decimals, strict=True):
+        point = "." if own == 0 and max(decimals) > 0 else ""
+        missing = "0" * (max(decimals) - own)
+        padded.append(end if end == "0" else f"{end}{point}{missing}")
+    return between.join(padded)
 
 
 def value_range(

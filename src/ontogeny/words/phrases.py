@@ -10,7 +10,7 @@ from itertools import chain
 
 from ..claims import Claim, Kind, Reason
 from ..claims.places import OF_TOKENS
-from .catalogue.sentences import COUNTS, DAMAGES, NEEDED, REASONS, SINGLE
+from .catalogue.sentences import BEYOND, COUNTS, DAMAGES, NEEDED, REASONS, SINGLE
 from .dated_phrases import DatedPhrases
 from .formats import (
     first_of,
@@ -220,6 +220,11 @@ class Phrases(MeasuredPhrases, DatedPhrases):
         return "fell" if all(change < 0 for change in changes) else "changed"
 
     @property
+    def beyond(self) -> str:
+        """Whether they went farther than control runs, or otherwise."""
+        return BEYOND[all(map(_goes_farther, self.claims))]
+
+    @property
     def ends(self) -> str:
         """From what to what, with units."""
         firsts = [claim.first for claim in self.claims]
@@ -376,3 +381,14 @@ def _signed(value: float) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
+
+
+def _goes_farther(claim: Claim) -> bool:
+    """Return whether no control run goes as far in the same direction.
+
+    The learned share of three seeds rose by .12 to .15 and that of their controls by .28 to .46:
+    they differed by when it rose, which "beyond" says wrongly.
+    """
+    change = claim.last - claim.first
+    others = [one.value for one in beside_of(claim, "control")]
+    return not any(other * change > 0 and abs(other) >= abs(change) for other in others)

@@ -24,7 +24,6 @@ FROM_START = "from the start"
 # components of a small LLaMA three seeds share 7 at .5 and 1 at .7, control runs 1 and 0.
 SAME = 0.5
 DRAWS = 20  # of signs, for what is shared by chance
-LISTED_WORDS = 3  # of a concept without a name
 
 SECTION = Section(
     "Concepts that runs share",
@@ -162,9 +161,7 @@ def _label(one: xr.Dataset) -> str:
     """Return the name of a component, or the words that are most typical of it."""
     if "name" not in one:
         return ""
-    if name := str(one["name"].item()):
-        return name
-    return " · ".join(str(one["words"].item()).split(" · ")[:LISTED_WORDS])
+    return str(one["name"].item()) or str(one["words"].item())
 
 
 def _sets_of_controls(parts: Sequence[_Found]) -> Iterator[tuple[_Found, ...]]:

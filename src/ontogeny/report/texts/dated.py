@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from ...words.catalogue.page import (
     DATED,
     DATED_AS_CONTROLS,
     DATED_BESIDE,
     DATED_CONTROLS,
+    DATED_FOR,
     DATED_FROM_BASE,
+    DATED_OF,
     DATED_RUN,
     DATED_RUNS,
 )
@@ -141,14 +144,11 @@ def _of_runs(content: Content) -> DatedTexts | None:
     lines = {label: one.lines(names[label]) for label, one in read.items()}
     in_controls = {label: one.in_controls() for label, one in read.items()}
     count = {label: count_of(lines[label]) for label in read}
-    counts = [
-        DATED_RUN.format(
-            run=names[label],
-            count=count[label],
-            controls=_controls_words(count[label], in_controls[label]),
-        )
-        for label in read
+    counts = [DATED_RUN.format(run=names[label], count=count[label]) for label in read]
+    unsure = [
+        label for label in read if not _surpasses(count[label], in_controls[label])
     ]
+    controlled = [label for label in read if in_controls[label]]
     first = next(iter(read.values()))
     tokens = _tokens(content)
     return DatedTexts(
@@ -158,6 +158,12 @@ def _of_runs(content: Content) -> DatedTexts | None:
             step=content.voice.unit,
             last=step_text(last),
             counts=joined(counts),
+            controls=_beside_controls(
+                list(chain(*in_controls.values())),
+                not unsure,
+                _some(DATED_OF, controlled, names, read),
+                _some(DATED_FOR, unsure, names, read),
+            ),
         ),
         last=last,
         tokens=tokens,
@@ -169,7 +175,7 @@ def _of_runs(content: Content) -> DatedTexts | None:
         numbers=not first.pieces.by_id or first.pieces.numbers_only,
         controlled=any(in_controls.values()),
         apart=tuple(names[label] for label in labels if label not in read),
-        sure=any(_surpasses(count[label], in_controls[label]) for label in read),
+        sure=len(unsure) < len(read),
     )
 
 
@@ -187,11 +193,27 @@ def _tokens(content: Content) -> str:
 
 def _controls_words(count: int, in_controls: Sequence[int]) -> str:
     """Return how many tokens control runs predict beside `count` of the run; empty without any."""
+    return _beside_controls(in_controls, _surpasses(count, in_controls))
+
+
+def _beside_controls(
+    in_controls: Sequence[int], surpasses: bool, of: str = "", unsure: str = ""
+) -> str:
+    """Return how many tokens control runs predict, `of` which runs; which are `unsure`, if any."""
     if not in_controls:
         return ""
-    surpasses = _surpasses(count, in_controls)
     words = DATED_CONTROLS if surpasses else DATED_AS_CONTROLS
-    return words.format(counts=value_range(in_controls, "{:,.0f}".format))
+    counts = value_range(in_controls, "{:,.0f}".format)
+    return words.format_map({"counts": counts, "of": of, "for": unsure})
+
+
+def _some(
+    words: str, some: Sequence[str], names: Mapping[str, str], every: Collection[str]
+) -> str:
+    """Return words on some of the runs; nothing where they are all."""
+    if len(some) == len(every):
+        return ""
+    return words.format(runs=joined([names[label] for label in some]))
 
 
 def _surpasses(count: int, in_controls: Sequence[int]) -> bool:

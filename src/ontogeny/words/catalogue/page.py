@@ -126,12 +126,15 @@ DATED = (
 
 # Of several runs, with DATED_RUN for each.
 DATED_RUNS = (
-    "By {step} {last}, of {total} {tokens}, {counts} are at least twice as likely as by "
-    "frequency, for good."
+    "By {step} {last}, {counts} of {total} {tokens} are at least twice as likely as by frequency, "
+    "for good{controls}."
 )
-DATED_RUN = "{count} in {run}{controls}"
-DATED_CONTROLS = " (control runs {counts})"
-DATED_AS_CONTROLS = "; that control runs ({counts}) have fewer is not shown"
+DATED_RUN = "{count} ({run})"
+DATED_CONTROLS = " (control runs{of} {counts})"
+DATED_AS_CONTROLS = "; that control runs{of} ({counts}) have fewer is not shown{for}"
+# Some of several runs: those that have control runs, and those of which it is not shown.
+DATED_OF = " of {runs}"
+DATED_FOR = " for {runs}"
 
 # Over the texts of the first control run and of the run, at the steps of both.
 DATED_BESIDE = ("A control run", "The run at these {step}s")

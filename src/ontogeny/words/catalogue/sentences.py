@@ -42,6 +42,9 @@ AS_CONTROLS = Certainty.AS_CONTROLS
 OPEN = Certainty.OPEN
 NOT_TESTED = Certainty.NOT_TESTED
 
+# What goes beyond controls went farther or the other way; else it went at another time, or less far.
+BEYOND = {True: "beyond controls", False: "unlike in controls"}
+
 SENTENCES: dict[Kind, dict[Certainty, str]] = {
     Kind.LEARNED: {
         SURE: "{Subject} improved by learning{where}: {ends}{controls}{half}.",
@@ -54,7 +57,7 @@ SENTENCES: dict[Kind, dict[Certainty, str]] = {
         SURE: "{Subject} got worse beyond controls{where}: {ends}{controls}{half}.",
     },
     Kind.BEYOND_MOTION: {
-        SURE: "{Subject} {verb}{where} beyond controls, {ends}{controls}{half}.",
+        SURE: "{Subject} {verb}{where} {beyond}, {ends}{controls}{half}.",
         AS_CONTROLS: "{Subject} {verb}{where} as control runs do, {ends}{controls}.",
         OPEN: "{Subject} {verb}{where}, {ends}{controls}; beyond controls is open: {reason}.",
         NOT_TESTED: "{Subject} {verb}{where}, {ends}; that is not tested against controls{half}.",
@@ -240,6 +243,14 @@ for name in {**MEASURED, **UNSURE}:
     of_sure = {SURE: MEASURED[name]} if name in MEASURED else {}
     of_number = {**of_sure, **UNSURE.get(name, {})}
     OF_QUANTITIES.setdefault(name, {})[Kind.MEASURED] = of_number
+
+# Of what several runs share, layer by layer.
+OF_QUANTITIES["born_in_all"] = {
+    Kind.BORN: {
+        certainty: f"In {{layer}}, {COUNTS[Kind.BORN]}{end}"
+        for certainty, end in OF_COUNTS.items()
+    }
+}
 
 # Of single concepts, with how sure that is behind.
 OF_CONCEPTS: dict[Kind, str] = {
