@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from ontogeny.features.learned_concepts import found
+from ontogeny.features.learned_concepts.checkpoint import presence
 from ontogeny.features.learned_concepts.components import Components
+from ontogeny.features.learned_concepts.parts import Predictor
+from ontogeny.inputs.sampling import TokenSample
 from ontogeny.observables import by_layer
 
 WIDTHS = (6, 12, 18, 24)
@@ -57,3 +60,26 @@ def test_the_codes_of_all_layers_are_held_once():
     )  # layers, fits, components of three steps
     # Joined by xarray.concat, and with codes of idle steps in memory, it was 2.5 times as much.
     assert grown < 1.3 * stored
+
+
+def peak_of(function, *arguments):
+    """Return the bytes that a function takes at its peak."""
+    function(*arguments)  # what is loaded at first
+    tracemalloc.start()
+    function(*arguments)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def test_reading_out_and_knowing_again_take_few_codes_in_double_precision():
+    """All of them, and both halves of the texts at once, took 5 times the memory of a fit."""
+    rng = np.random.default_rng(0)
+    fits = rng.normal(size=(3, 10_000, 256)).astype(np.float16)
+    codes = fits[0].astype(np.float32)
+    X = rng.normal(size=(10_000, 8)).astype(np.float32)
+    text = np.arange(10_000) // 50
+    read = Predictor(X, text % 2 == 0)
+    assert peak_of(presence, read, fits) < 3 * codes.nbytes
+    sample = TokenSample(text, np.arange(10_000) % 50)
+    assert peak_of(found._sketch, codes, sample) < 2 * codes.nbytes

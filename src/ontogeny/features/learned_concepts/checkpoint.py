@@ -9,6 +9,8 @@ import numpy as np
 from ...concepts.beyond_token import centred
 from .parts import Predictor, scale_of, scaled
 
+FEW = 16  # codes that are in memory in double precision at a time
+
 
 def presence(read: Predictor, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return readability and strength (F, r) of codes (F, n, r) of F fits.
@@ -35,13 +37,19 @@ def presence(read: Predictor, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 def decoders(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return (r, m) what one unit of each code (n, r) writes in rows X (n, m); 0 of no code."""
-    centred = codes - codes.mean(axis=0)
     variance = np.maximum(_variance(codes), 1e-12)
+    centred = codes - codes.mean(axis=0)
     return np.asarray((centred.T @ X) / (len(X) * variance[:, None]), dtype=np.float64)
 
 
 def _variance(codes: np.ndarray) -> np.ndarray:
-    return np.asarray(codes.var(axis=0, dtype=np.float64))
+    parts = [part.var(axis=0, dtype=np.float64) for part in few_at_a_time(codes)]
+    return np.concatenate(parts)
+
+
+def few_at_a_time(codes: np.ndarray) -> list[np.ndarray]:
+    """Return codes (n, r) by a few columns: in double precision all take twice their memory."""
+    return np.array_split(codes, max(codes.shape[1] // FEW, 1), axis=1)
 
 
 def directions(

@@ -10,11 +10,12 @@ import numpy as np
 import xarray as xr
 
 from ...inputs import ShownTexts
+from ...inputs.sampling import TokenSample
 from ...multiple_tests import holm
 from ...observables.fit_identity import SKETCH, code_sketch, fit_id
 from ...observables.pieces import object_array
 from ...scratch import let_go, scratch_array
-from .checkpoint import presence
+from .checkpoint import few_at_a_time, presence
 from .components import (
     AGAIN,
     Components,
@@ -247,7 +248,7 @@ class Finder:
             "firing": ("concept", fires.mean(axis=0)),
             **self._at_shown(fires),
             "fit_id": fit_id(codes),
-            "code_sketch": code_sketch(codes, self.places.sample),
+            "code_sketch": _sketch(codes, self.places.sample),
             "n_named": float(shown.sum()),
         }
 
@@ -300,6 +301,14 @@ def _halves(
         )
         for _, _, found in parts:
             found.let_go()
+
+
+def _sketch(
+    codes: np.ndarray, sample: TokenSample
+) -> tuple[tuple[str, str], np.ndarray]:
+    """Return `code_sketch` of codes (n, r), of which a few are in double precision at a time."""
+    parts = [code_sketch(part, sample) for part in few_at_a_time(codes)]
+    return parts[0][0], np.concatenate([values for _, values in parts])
 
 
 def _fits(earlier: list[int]) -> list[str]:

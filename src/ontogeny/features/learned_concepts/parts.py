@@ -80,8 +80,11 @@ class Predictor:
 
         Row i is on the half of the texts that `halves[i]` names.
         """
-        predicted = self.of(Y)
-        pairs = [(predicted[rows], Y[rows]) for rows in self.halves]
-        return np.stack(
-            [np.einsum("nr,nr->r", scaled(P), scaled(Q)) / len(P) for P, Q in pairs]
-        )
+        return np.stack([self._agreement(Y, side) for side in (0, 1)])
+
+    def _agreement(self, Y: np.ndarray, side: int) -> np.ndarray:
+        """Return the correlation (r,) on one half of the texts; of it alone codes are in memory."""
+        rows = self.halves[side]
+        predicted = scaled(self.X[rows] @ self.weights(Y, 1 - side))
+        true = scaled(Y[rows])
+        return np.einsum("nr,nr->r", predicted, true) / len(true)
