@@ -1,5 +1,6 @@
 """Which libraries a command loads: half of what a short one takes is their import."""
 
+import re
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 from helpers.command import call
 from helpers.study_examples import developing, record
 from helpers.text_models import save_tokenizer, with_tokenizer
+from ontogeny.cli import main
 from ontogeny.tasks import train_tokenizer
 
 STUDY = """
@@ -42,40 +44,46 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def finished(place):
-    loaded("run", place / "study.toml", "--output", place / "study", "--quiet")
+    command = ("run", place / "study.toml", "--output", place / "study", "--quiet")
+    with pytest.raises(SystemExit) as stop:
+        main([str(word) for word in command])
+    assert not stop.value.code
     return place
 
 
-def loaded(*arguments):
-    """Return the modules that a command loads, and what it says."""
-    words = [str(word) for word in arguments]
+def loaded(*commands):
+    """Return what each command says, and the modules that are loaded after it."""
     code = (
         "import sys\nfrom ontogeny.cli import main\n"
-        f"try:\n    main({words!r})\nexcept SystemExit as stop:\n    assert not stop.code\n"
-        "print('\\nmodules', *sys.modules)"
+        "for words in CALLS:\n"
+        "    try:\n        main(words)\n"
+        "    except SystemExit as stop:\n        assert not stop.code\n"
+        "    print('\\nmodules', *sys.modules)"
     )
+    calls = [[str(word) for word in words] for words in commands]
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        [sys.executable, "-c", f"CALLS = {calls!r}\n{code}"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    said, _, modules = done.stdout.rpartition("\nmodules ")
-    return set(modules.split()), said + done.stderr
+    parts = re.findall(r"(.*?)\nmodules ([^\n]*)\n", done.stdout, re.S)
+    return [(said + done.stderr, set(modules.split())) for said, modules in parts]
 
 
-@pytest.mark.parametrize(
-    "words", [("claims",), ("report", "--output", "page.html")], ids=lambda w: w[0]
-)
-def test_what_is_finished_is_read_without_models_and_fits(finished, tmp_path, words):
-    command, *options = words
-    options = [tmp_path / o if o.endswith(".html") else o for o in options]
-    modules, said = loaded(command, finished / "study", *options)
-    assert said.strip()
-    assert not modules.intersection(OF_FITS + OF_MODELS)
+def test_what_is_finished_is_read_without_models_and_fits(finished, tmp_path):
+    page = ("report", finished / "study", "--output", tmp_path / "page.html")
+    ended = loaded(("claims", finished / "study"), page)
+    assert len(ended) == 2
+    for said, modules in ended:
+        assert said.strip()
+        assert not modules.intersection(OF_FITS + OF_MODELS)
 
 
 def test_with_nothing_to_do_only_the_features_of_the_study_are_loaded(finished):
     """Models and texts are opened, as who has changed them is not known before."""
     command = ("run", finished / "study.toml", "--output", finished / "study")
-    modules, said = loaded(*command)
+    ((said, modules),) = loaded(command)
     assert "nothing to do: 3 cells" in said
     assert not modules.intersection(OF_FITS + OF_RESULTS + OTHER_FEATURES)
     assert "transformers.modeling_utils" not in modules

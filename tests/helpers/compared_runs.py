@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import numpy as np
 import xarray as xr
@@ -41,25 +42,9 @@ def run(
     """Return the result of one study: a loss and an entropy for each layer, each known to 0.02."""
     steps = np.asarray(steps)
     values = fallen(steps, half) if loss is None else np.asarray(loss, dtype=float)
-    node = xr.Dataset({"loss": ("step", values), "loss_stderr": 0.02}, {"step": steps})
-    losses = summarise(node, [LOSS], Section("Loss", "Mean loss."), role="track")
-    paths = [name.format(i) for i in range(layers)]
-    rng = np.random.default_rng(seed)
-    curves = np.stack(
-        [fallen(steps, half * 2 ** (1 + i), 3, 1) for i in range(layers)], axis=1
-    )
-    curves += 0.002 * rng.normal(size=curves.shape)
-    node = xr.Dataset(
-        {"entropy": (("step", "layer"), curves), "entropy_stderr": 0.02},
-        {"step": steps, "layer": paths},
-    )
-    entropies = summarise(
-        node, [ENTROPY], Section("Attention entropy", "Mean entropy.")
-    )
-    nodes = {
-        name: judged(data, controls).assign_attrs(reference_step=int(steps[-1]))
-        for name, data in (("loss", losses), ("attention-entropy", entropies))
-    }
+    places = tuple(steps.tolist())
+    made = _nodes(half, seed, places, layers, name, bool(controls), tuple(values))
+    nodes = {node: data.copy(deep=True) for node, data in made.items()}
     tree = xr.DataTree.from_dict({"/": xr.Dataset(), **nodes})
     tree.attrs = {
         "title": "A made-up run",
@@ -83,6 +68,33 @@ def run(
         **attributes,
     }
     return tree
+
+
+@cache
+def _nodes(half, seed, steps, layers, name, controls, values):
+    """Return what a study measured: many tests ask for the same."""
+    steps = np.array(steps)
+    node = xr.Dataset(
+        {"loss": ("step", np.array(values)), "loss_stderr": 0.02}, {"step": steps}
+    )
+    losses = summarise(node, [LOSS], Section("Loss", "Mean loss."), role="track")
+    paths = [name.format(i) for i in range(layers)]
+    rng = np.random.default_rng(seed)
+    curves = np.stack(
+        [fallen(steps, half * 2 ** (1 + i), 3, 1) for i in range(layers)], axis=1
+    )
+    curves += 0.002 * rng.normal(size=curves.shape)
+    node = xr.Dataset(
+        {"entropy": (("step", "layer"), curves), "entropy_stderr": 0.02},
+        {"step": steps, "layer": paths},
+    )
+    entropies = summarise(
+        node, [ENTROPY], Section("Attention entropy", "Mean entropy.")
+    )
+    return {
+        node: judged(data, controls).assign_attrs(reference_step=int(steps[-1]))
+        for node, data in (("loss", losses), ("attention-entropy", entropies))
+    }
 
 
 def judged(data, controls):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -162,8 +163,17 @@ KINDS = {
 }
 
 
+@cache
+def content_of(kind):
+    """Each result is made and read once, and no test changes it."""
+    return read_content(KINDS[kind]())
+
+
 def words_of(result):
-    content = read_content(result)
+    return words_in(read_content(result))
+
+
+def words_in(content):
     screen = first_screen(content)
     parts = list(basis(content))
     if screen is not None:
@@ -177,7 +187,7 @@ def words_of(result):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_two_sentences_contradict_each_other(kind):
-    words = words_of(KINDS[kind]())
+    words = words_in(content_of(kind))
     for one, other in PAIRS:
         both = re.search(one, words), re.search(other, words)
         assert not all(both), f"{both[0][0]} / {both[1][0]}\n{words}"
@@ -193,7 +203,7 @@ def test_a_contradiction_would_be_seen():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_headings_and_leads_are_short_and_no_tile_is_zero(kind):
-    screen = first_screen(read_content(KINDS[kind]()))
+    screen = first_screen(content_of(kind))
     if screen is None:
         return
     assert len(screen.heading.split()) <= 12, screen.heading
@@ -211,7 +221,7 @@ DOUBT = re.compile(r"\bis open\b|\bnot shown\b|\bnot tested\b")
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_what_is_sure_is_bold(kind):
     # "8 of 8 other measures changed; beyond controls is open" was bold on the page of a walk.
-    content = read_content(KINDS[kind]())
+    content = content_of(kind)
     screen = first_screen(content)
     lines = () if screen is None else screen.sentences
     assert [line.lead for line in lines if line.sure and DOUBT.search(line.lead)] == []
@@ -220,38 +230,42 @@ def test_only_what_is_sure_is_bold(kind):
 
 
 def test_names_that_control_runs_have_as_well_are_not_bold():
-    screen = first_screen(read_content(KINDS["as many names as controls"]()))
+    screen = first_screen(content_of("as many names as controls"))
     (line,) = [each for each in screen.sentences if "a name" in each.lead]
     assert not line.sure
 
 
-def claims_of(result, kind):
-    return {c.subject.label: c for c in read_content(result).claims if c.kind is kind}
+def claims_of(name, kind):
+    return {c.subject.label: c for c in content_of(name).claims if c.kind is kind}
 
 
 def test_context_and_bigrams_that_predict_better_stand_beside_each_other():
-    passes = claims_of(worse_than_bigrams(), Kind.PASSES)
+    passes = claims_of("worse than bigrams", Kind.PASSES)
     sure = {
         label for label, claim in passes.items() if claim.certainty is Certainty.SURE
     }
     assert "its own bigrams" in sure and "bigrams" not in sure
-    assert "It predicts better than bigrams" not in words_of(worse_than_bigrams())
+    assert "It predicts better than bigrams" not in words_in(
+        content_of("worse than bigrams")
+    )
 
 
 def test_what_holds_at_every_step_is_claimed_from_the_first_on():
-    kind = KINDS["known from the start"]
-    assert claims_of(kind(), Kind.PASSES)["word frequencies"].since == 0
-    assert "at step 1" in words_of(kind()), "where its loss was lowest"
+    kind = "known from the start"
+    assert claims_of(kind, Kind.PASSES)["word frequencies"].since == 0
+    assert "at step 1" in words_in(content_of(kind)), "where its loss was lowest"
 
 
 def test_a_trained_start_is_said():
-    assert "The first checkpoint is no initialisation" in words_of(started_trained())
+    assert "The first checkpoint is no initialisation" in words_in(
+        content_of("trained start")
+    )
 
 
 def test_labels_and_pairs_are_called_what_they_are():
-    labels = words_of(KINDS["labels"]())
+    labels = words_in(content_of("labels"))
     assert "Accuracy improved by learning" in labels and "loss" not in labels.lower()
-    pairs = words_of(KINDS["pairs"]())
+    pairs = words_in(content_of("pairs"))
     assert (
         "Agreement improved by learning" in pairs
         and "No control" not in pairs
@@ -281,5 +295,5 @@ def test_a_page_says_whether_a_control_was_trained(controls):
 
 
 def test_one_checkpoint_has_no_course():
-    words = words_of(alone())
+    words = words_in(content_of("one checkpoint"))
     assert "fell" not in words and "rose" not in words and "checkpoints" not in words

@@ -8,6 +8,8 @@ from typing import Any
 
 import xarray as xr
 
+from ..trees import found_in
+
 # What ``failed`` says of a node whose cells, each with its own reason, all failed.
 NO_CELL = "no cell of this observable could be computed"
 
@@ -95,7 +97,7 @@ def statuses(data: xr.Dataset) -> dict[int | str, dict[str, str]]:
 
     A cell whose status does not depend on the layer has one under the empty name.
     """
-    status = data.get("status")
+    status = found_in(data, "status")
     if status is None or status.dtype.kind not in "OUT":
         return {}
     over = next((dim for dim in ("step", "block", "layer") if dim in status.dims), None)

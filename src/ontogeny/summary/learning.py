@@ -21,6 +21,7 @@ import xarray as xr
 from ..control_kinds import judging, kind_of
 from ..quantities import Quantity
 from ..tails import normal_above, t_above, t_limit
+from ..trees import found_in
 from .controls import rows_of_quantities
 from .noise import Z
 
@@ -54,7 +55,8 @@ def learned_p_values(
     lead = rows["lead"].values
     p_of_quantity = own_tests(data, rows["row_quantity"].values, "learned")
     starts = [
-        data.get(f"{name}_trained_start", 0.0) for name in rows["row_quantity"].values
+        found_in(data, f"{name}_trained_start", 0.0)
+        for name in rows["row_quantity"].values
     ]
     trained = np.array(
         [np.ndim(start) == 0 and float(start) > 0 for start in starts], dtype=bool
@@ -91,7 +93,7 @@ def own_tests(data: xr.Dataset, names: np.ndarray, of: str) -> np.ndarray:
     p_values = np.full(len(names), np.nan)
     for name in set(names):
         of_rows = names == name
-        p = data.get(f"{name}_p_{of}")
+        p = found_in(data, f"{name}_p_{of}")
         if p is not None and "step" not in p.dims and p.size in (1, of_rows.sum()):
             p_values[of_rows] = p.values.ravel()
     return p_values
@@ -107,7 +109,7 @@ def lead_over_null(
     name = quantity.name
     null = f"{quantity.name}_{quantity.beats}"
     end = f"{null}_{'high' if quantity.better == 'higher' else 'low'}"
-    line = data.get(end, data.get(null))
+    line = found_in(data, end, found_in(data, null))
     if not quantity.beats or line is None or f"{name}_stderr" not in data:
         return float("nan")
     place = {**quantity.at, **at}

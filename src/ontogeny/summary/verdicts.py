@@ -20,7 +20,7 @@ import xarray as xr
 
 from ..dynamics import holm
 from ..dynamics.reasons import OPEN, Reason, reasons
-from ..trees import Nodes
+from ..trees import Nodes, found_in
 from ..words.controls import began_trained
 from ..words.levels import Levels
 from .controls import control_p_values
@@ -145,12 +145,12 @@ def _two_sided(node: xr.Dataset) -> np.ndarray:
 
 def _shares(node: xr.Dataset) -> np.ndarray:
     """Return as which share of a test each row counts against control runs."""
-    return node.get("p_control_share", xr.ones_like(node["p_uncorrected"])).values
+    return found_in(node, "p_control_share", xr.ones_like(node["p_uncorrected"])).values
 
 
 def _quantities(node: xr.Dataset) -> list[str]:
     """Return of which quantity each row is."""
-    names = node.get("row_quantity")
+    names = found_in(node, "row_quantity")
     return [""] * node.sizes["row"] if names is None else list(map(str, names.values))
 
 
@@ -217,12 +217,12 @@ def _reasons(node: xr.Dataset, p_value: np.ndarray, tests: int) -> np.ndarray:
         tested=np.isfinite(p_value),
         reachable=node["smallest_p"].values * tests <= LEVELS.change,
         moved=node["moved"].values,
-        p_order=node.get("p_order", nothing).values,
+        p_order=found_in(node, "p_order", nothing).values,
         shown=shown,
-        only_memory=node.get("only_memory", xr.zeros_like(node["moved"])).values,
-        p_slow=node.get("p_slow", nothing).values,
+        only_memory=found_in(node, "only_memory", xr.zeros_like(node["moved"])).values,
+        p_slow=found_in(node, "p_slow", nothing).values,
     )
-    own_test = node.get("own_change_test", xr.zeros_like(node["moved"])).values
+    own_test = found_in(node, "own_change_test", xr.zeros_like(node["moved"])).values
     # So many examples turned, all the same way at each step, and noise may do so as well.
     few = node["p_uncorrected"].values <= node["smallest_p"].values
     not_shown = np.where(few, str(Reason.FEW), str(Reason.EXAMPLES))
@@ -234,7 +234,7 @@ def _verdicts(
 ) -> xr.Dataset:
     p_value = p_values["p_value"]
     p_control = p_values["p_control"]
-    memory = node.get("only_memory", xr.zeros_like(node["moved"])).values
+    memory = found_in(node, "only_memory", xr.zeros_like(node["moved"])).values
     # Jitter with memory comes back to where it was; a turned run does not, so that it is no control
     # for jitter alone.
     moved = node["moved"].values & ~memory

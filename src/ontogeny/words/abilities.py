@@ -13,7 +13,7 @@ import xarray as xr
 
 from ..claims import Beside, Certainty, Claim, Kind, Reason, Subject
 from ..multiple_tests import holm
-from ..trees import Nodes
+from ..trees import Nodes, found_in
 from .formats import plain_text
 
 _VARIABLES = {
@@ -134,7 +134,7 @@ def abilities_of(nodes: Nodes) -> list[Ability]:
             ]
     above = holm([float(group.p_chance) for _, group in pairs]) <= LEVEL
     changed, on_these = (
-        holm([float(group.get(name, math.nan)) for _, group in pairs]) <= LEVEL
+        holm([float(found_in(group, name, math.nan)) for _, group in pairs]) <= LEVEL
         for name in ("p_change", "accuracy_p_changed")
     )
     verdicts = zip(above.tolist(), changed.tolist(), on_these.tolist(), strict=True)
@@ -154,15 +154,18 @@ def _ability(
 ) -> Ability:
     above, changed, on_these = verdicts
     values: dict[str, Any] = {
-        field: float(group.get(name, math.nan)) for field, name in _VARIABLES.items()
+        field: float(found_in(group, name, math.nan))
+        for field, name in _VARIABLES.items()
     }
     rose = values["accuracy"] > values["first"]
     fell = values["accuracy"] < values["first"]
     gained = changed and rose and above
-    lost = changed and fell and bool(group.get("above_chance_first", False))
+    lost = changed and fell and bool(found_in(group, "above_chance_first", False))
     if not above:
         values["above_from"] = math.nan
-    control = group.get("accuracy_control", xr.DataArray([[]], dims=("run", "step")))
+    control = found_in(
+        group, "accuracy_control", xr.DataArray([[]], dims=("run", "step"))
+    )
     at_end = control.dropna("step", how="any").isel(step=slice(-1, None)).values.ravel()
     course = group.accuracy.dropna("step")
     at = course.step.values

@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ..control_kinds import MOTION, NO_NULLS, kind_of
+from ..trees import found_in
 from .content import Content
 
 MADE_OF_MOTION = (*MOTION, *NO_NULLS)
@@ -39,7 +40,7 @@ def began_trained(nodes: Iterable[xr.Dataset]) -> bool:
     flags = [
         node["loss_trained_start"] for node in nodes if "loss_trained_start" in node
     ]
-    labels = [node.get("accuracy_trained_start", 0.0) for node in nodes]
+    labels = [found_in(node, "accuracy_trained_start", 0.0) for node in nodes]
     if flags or any(bool(np.any(value)) for value in labels):
         return any(bool(np.any(value)) for value in (*flags, *labels))
     runs = chain(*(node["run"].values for node in nodes if "run" in node.coords))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
+from ..trees import found_in
 from .content import Content
 
 BEST = "best possible"
@@ -65,7 +66,7 @@ def read_loss(content: Content) -> LossCurve | None:
 
 def _cost(data: xr.Dataset, name: str) -> float:
     """Return what a guess costs at the last step; NaN where it was not measured, or runs differ."""
-    cost = data.get(f"loss_{name}")
+    cost = found_in(data, f"loss_{name}")
     if cost is None or not {*cost.dims} <= {"step", "run"}:
         return math.nan
     if "step" in cost.dims:
@@ -84,7 +85,7 @@ def control_curve(content: Content) -> tuple[Sequence[float], Sequence[float]] |
         return None
     curves: list[list[float]] = []
     for end in ("low", "high"):
-        values = node.dataset.get(f"loss_control_{end}")
+        values = found_in(node.dataset, f"loss_control_{end}")
         if values is not None and values.dims == ("run", "step"):
             values = values.min("run") if end == "low" else values.max("run")
         if values is None or values.dims != ("step",):

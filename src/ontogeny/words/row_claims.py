@@ -15,7 +15,7 @@ from ..claims import RULES, Beside, Certainty, Claim, Kind, Reason, Subject
 from ..claims.since_base import moved_by
 from ..dynamics.reasons import Reason as RowReason
 from ..tails import t_limit
-from ..trees import Nodes
+from ..trees import Nodes, found_in
 from .row_reading import read_rows
 from .rows import Row
 
@@ -101,7 +101,7 @@ def least_effect(node: xr.Dataset, variable: str) -> float:
     >>> least_effect(node, "loss")
     0.02
     """
-    line = node.get(f"{variable}_unigram")
+    line = found_in(node, f"{variable}_unigram")
     if line is None or line.ndim or not np.isfinite(line):
         return 0.0
     gain = float(line) - float(node[variable].min())

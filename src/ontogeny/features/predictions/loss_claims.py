@@ -11,6 +11,7 @@ import xarray as xr
 
 from ...claims import Beside, Certainty, Claim, Kind, Reason, Reference, Subject
 from ...tails import t_limit
+from ...trees import found_in
 from .renamed_words import surely_below_blind
 
 # What the loss may pass, by the ends of its variables' names; the last two are means of the
@@ -55,7 +56,7 @@ def claims_of_loss(name: str, data: xr.Dataset) -> list[Claim]:
 
 
 def _is_line(data: xr.Dataset, ending: str) -> bool:
-    value = data.get(f"loss_{ending}")
+    value = found_in(data, f"loss_{ending}")
     if value is None or not set(value.dims) <= {"step"}:
         return False
     return ending == "uniform" or f"loss_below_{ending}" in data
@@ -111,7 +112,9 @@ def _gains(name: str, data: xr.Dataset) -> Iterator[Claim]:
     """Give when half of each gain was there that is sure with any choice of texts."""
     for kind in GAINS:
         since, low, high = _ends(data, f"loss_half_{kind}")
-        is_of_base = since == data.step[0] and data.get("loss_trained_start", 0.0) > 0
+        is_of_base = (
+            since == data.step[0] and found_in(data, "loss_trained_start", 0.0) > 0
+        )
         if math.isfinite(high) and data.sizes["step"] > 2 and not is_of_base:
             dates: dict[str, Any] = {
                 "since": since,
@@ -152,7 +155,9 @@ def _renamed(name: str, data: xr.Dataset, known: xr.DataArray) -> Iterator[Claim
 
 def _ends(data: xr.Dataset, name: str) -> list[float]:
     """Return a step with both ends of its interval, NaN where it is not known."""
-    return [float(data.get(f"{name}{end}", math.nan)) for end in ("", "_low", "_high")]
+    return [
+        float(found_in(data, f"{name}{end}", math.nan)) for end in ("", "_low", "_high")
+    ]
 
 
 def _rises_again(name: str, data: xr.Dataset, known: xr.DataArray) -> Iterator[Claim]:
@@ -190,16 +195,16 @@ def _rises_again(name: str, data: xr.Dataset, known: xr.DataArray) -> Iterator[C
 
 def _noise_of_choice(data: xr.Dataset, steps: Sequence[int], at: int) -> np.ndarray:
     """Return the noise of each loss against the lowest, which was chosen among all (T,)."""
-    of_text = data.get("loss_of_text")
+    of_text = found_in(data, "loss_of_text")
     if of_text is None or set(of_text.dims) != {"step", "text"}:
-        error = data.get("loss_stderr")
+        error = found_in(data, "loss_stderr")
         if error is None or error.dims != ("step",) or not error.notnull().any():
             return np.zeros(len(steps))
         return np.full(
             len(steps), 1.96 * math.sqrt(2) * float(error.dropna("step")[-1])
         )
     values = of_text.transpose("step", "text").sel(step=steps)
-    weights = data.get("loss_weights", xr.ones_like(of_text)).sel(step=steps)
+    weights = found_in(data, "loss_weights", xr.ones_like(of_text)).sel(step=steps)
     share = (weights / weights.sum("text")).transpose("step", "text").values
     change = values.values - values.values[at]
     spread = share * (change - np.nansum(share * change, axis=1, keepdims=True))

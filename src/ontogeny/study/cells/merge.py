@@ -22,7 +22,7 @@ from ...problems.problem import NO_CELL
 from ...scratch import scratch_array
 from ...store import Cell
 from ...summary import verdicts
-from ...trees import Nodes
+from ...trees import Nodes, found_in
 from ...words.page_claims import claims_of
 from ...words.voice import Voice
 from ..folder.layout import summary_path
@@ -165,7 +165,7 @@ def stack(
         if isinstance(cell, str):
             outcomes[key] = (cell, None)
             continue
-        outcomes[key] = (cell.status, cell.data.get("status"))
+        outcomes[key] = (cell.status, found_in(cell.data, "status"))
         if cell.status == "done":
             done[key] = cell.data.drop_vars("status", errors="ignore")
     if not done:

@@ -24,6 +24,7 @@ from ...needs import Need
 from ...own_code import Sendable, reason
 from ...store import Cell, difference, plain, write_cell
 from ...trajectory import Trajectory
+from ...trees import found_in
 from ..cells.ahead import Ahead
 from ..cells.cache import check_cache, read_verified
 from ..cells.dependencies import Dependencies, Shared
@@ -333,7 +334,7 @@ def _write(job: Job, cell: StudyCell, result: Cell) -> None:
 def _report(cell: StudyCell, result: Cell, report: Done) -> None:
     if result.status != "done":
         report.problems.append(f"{cell.label}: {result.status}")
-    statuses = result.data.get("status")
+    statuses = found_in(result.data, "status")
     if not cell.observed or statuses is None or statuses.ndim != 1:
         return
     (dim,) = statuses.dims
