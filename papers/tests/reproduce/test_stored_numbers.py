@@ -127,7 +127,8 @@ def test_recipes_whose_numbers_are_rounded_become_fewer():
 def test_numbers_are_stored_whole_without_what_no_verdict_reads(texts):
     """Variables and labels that nothing rests on go; NaN, draws and single precision stay.
 
-    Labels that were read from Zarr are texts of any length.
+    So do the labels of a dimension that is read by place. Labels that were read from Zarr are
+    texts of any length.
     """
     found = collector()
     data = xr.Dataset(
@@ -136,7 +137,11 @@ def test_numbers_are_stored_whole_without_what_no_verdict_reads(texts):
             "unread": ("seed", [1.0, 2.0, 3.0]),
             "draws": ("draw", [3, 5, 4]),
         },
-        {"seed": np.array(["a", "b", "unread"], dtype=texts)},
+        {
+            "seed": np.array(["a", "b", "unread"], dtype=texts),
+            "draw": ["first", "second", "third"],
+            "place": ("seed", [0, 1, 2]),
+        },
     )
 
     def judge(runs, least):
@@ -148,7 +153,8 @@ def test_numbers_are_stored_whole_without_what_no_verdict_reads(texts):
     numbers = [{"one": [data], "other": [data]}, 0.1]
     kept = json.loads(json.dumps(found.smallest(judge, numbers)))
     (one,) = kept[0]["one"]
-    assert set(kept[0]) == {"one"} and set(one["variables"]) == {"x", "seed", "draws"}
+    assert set(kept[0]) == {"one"}
+    assert set(one["variables"]) == {"x", "seed", "draws", "draw"}
     assert one["variables"]["x"][2] == [0.12345679, "nan"]
     assert one["variables"]["draws"][2] == [3, 5, 4] and kept[1] == 0.1
     (again,), (before,) = judge(*found.unpacked(kept)), judge({"one": [data]}, 0.1)
