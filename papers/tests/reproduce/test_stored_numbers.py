@@ -139,7 +139,7 @@ def test_numbers_are_stored_whole_without_what_no_verdict_reads(texts):
         },
         {
             "seed": np.array(["a", "b", "unread"], dtype=texts),
-            "draw": ["first", "second", "third"],
+            "draw": [1, 2, 3],
             "place": ("seed", [0, 1, 2]),
         },
     )
