@@ -430,8 +430,7 @@ def test_an_order_that_half_of_the_runs_have_is_neither_shown_nor_refuted(after,
 
 
 @pytest.mark.parametrize(
-    ("value", "draws", "holds"),
-    [(0.05, 400, True), (0.3, 400, False), (0.3, 20, None)],
+    ("value", "draws", "holds"), [(0.05, 400, True), (0.3, 400, False), (0.3, 20, None)]
 )
 def test_one_single_concept_that_people_recognise_is_enough(value, draws, holds):
     best = semantics.Score(value, np.linspace(-0.02, 0.02, draws))

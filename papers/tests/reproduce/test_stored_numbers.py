@@ -4,7 +4,6 @@ import contextlib
 import functools
 import importlib
 import json
-import math
 
 import numpy as np
 import pytest
@@ -20,6 +19,7 @@ DRAWS = 20  # shorter lists hold runs or settings
 ROUNDED = 17  # may only fall
 AS_PRINTED = ("concepts-printed-tables",)
 WITHOUT_NUMBERS = 18  # may only fall
+
 
 def collector():
     with pytest.MonkeyPatch.context() as patch:

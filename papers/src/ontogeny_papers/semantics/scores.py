@@ -22,7 +22,6 @@ from ontogeny.features.wordspace.concepts import ConceptBasis, signatures
 from .neighbours import NeighbourVectors, mean_similarity
 from .orthant import checked_dims
 
-
 _TIE = 1e-6  # of a score: as far apart equal ones are in single precision
 
 
