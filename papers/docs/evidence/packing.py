@@ -78,7 +78,7 @@ def _only(value: Any, keep: Callable[[str], bool], place: str = "") -> Any:
         unread = [name for name in value.variables if not keep(f"{place} {name}")]
         read = value.drop_vars(unread)
         # Without its labels a dimension would be read by place.
-        labels = {d: value[d] for d in read.dims if d in value.coords}
+        labels = {d: value.variables[d] for d in read.dims if d in value.coords}
         data = read.assign_coords(labels).sel(
             {d: x for d, x in fewer.items() if d in read.dims}
         )

@@ -190,15 +190,17 @@ def judged_12(**how):
 def test_transforms_carry_codes_and_stand_still_late_where_that_is_planted():
     assert judged_12() == [
         True,
+        None,  # any matrix of random numbers has an inverse
         False,  # T⁻¹, on planted pairs
         None,  # the error without a map follows the condition number as well
         None,  # a sum of lengths
         None,  # a falling learning rate stills a run that learns nothing as well
     ]
     assert judged_12(linear=3.0)[0] is False
-    assert judged_12(late=2.0)[4] is False
-    assert judged_12(refit=np.nan)[4] is None
-    assert judged_12(condition=np.linspace(1, 2, 11))[2] is False
+    assert judged_12(condition=np.full(11, 1e15))[1] is False
+    assert judged_12(late=2.0)[5] is False
+    assert judged_12(refit=np.nan)[5] is None
+    assert judged_12(condition=np.linspace(1, 2, 11))[3] is False
 
 
 # ---- figure 11 ----------------------------------------------------------------------------------
@@ -351,6 +353,12 @@ def test_printed_sums_are_those_of_the_cells_up_to_rounding():
     exchanged = scores.assign_coords(concept=scores.concept[::-1].values)
     assert printed._printed_sums(exchanged).holds is False
     assert printed._printed_caption(exchanged).holds is True
+
+
+def test_printed_rises_are_counted_in_the_cells():
+    scores = printed.measure(printed.Cells(), None).numbers[0]
+    assert printed._printed_rises(scores).holds is True
+    assert printed._printed_rises(cells()).holds is False
 
 
 def cells(**numbers):

@@ -125,6 +125,16 @@ def test_the_list_in_the_terminal_is_in_the_order_of_a_column():
         listed("colour")
 
 
+def test_the_terminal_says_what_the_site_says():
+    heads, rows = listed()
+    made = of_evidence("claims_table")
+    assert heads == made.HEADS
+    for line, row in zip(made.table().splitlines()[2:], rows, strict=True):
+        cells = re.sub(r"\[(.*?)\]\(\S+\)", r"\1", line).strip("| ").split(" | ")
+        claim = re.search(r"<summary>(.*?)</summary>", cells[1])[1]
+        assert (cells[0], html.unescape(claim), *cells[2:]) == row
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_recipe_of_a_paper_has_a_finding_on_the_page(family):
     table = of_evidence("claims_table").table()

@@ -20,6 +20,7 @@ from .paths import the_runs
 
 _PLANTED = "planted pairs"
 _PAIRS = 20
+_SINGULAR = 1e12  # condition from which few digits of an inverse are right
 _LATE = 0.75  # of the training, from where on velocities count as late
 
 
@@ -28,6 +29,7 @@ def judge(results: Found) -> Sequence[Verdict]:
     runs = the_runs(results, "concepts-ica-transforms")
     return [
         _carries(runs),
+        _invertible(runs),
         _printed_inverse(the_runs(results, _PLANTED)),
         _spikes(runs),
         _cumulative(runs),
@@ -52,6 +54,19 @@ def _carries(runs: Runs) -> Verdict:
         f"no map, concepts matched: {short(plain)}; nearest rotation: "
         f"{short(errors['rotation'])}; a tenth less counts",
         of_paper=False,  # which finds such maps, and does not say that they carry the codes well
+    )
+
+
+def _invertible(runs: Sequence[xr.Dataset]) -> Verdict:
+    """State that every map has an inverse, as nearly every matrix has."""
+    condition = np.array([float(run.condition.max(skipna=False)) for run in runs])
+    return Verdict(
+        "an invertible transform is found at every step and layer",
+        unanimous(condition < _SINGULAR, condition),
+        f"largest condition number of all steps and layers: {short(condition)}",
+        f"below {_SINGULAR:.0e} counts; matrices of random numbers are invertible as well, so that "
+        "this tells of no concepts",
+        alike=True,
     )
 
 
