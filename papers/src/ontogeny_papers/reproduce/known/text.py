@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from ontogeny.claims import Reason
-from ontogeny.errors import check_whole
 from ontogeny.features.circuits.agreement import NgramAgreement
 from ontogeny.features.circuits.in_context import InContextLearning
 from ontogeny.inputs import Inputs
@@ -47,11 +46,6 @@ class TextRun(NextTokenRun):
     texts
         Held-out crops that are studied.
 
-    Raises
-    ------
-    ArgumentError
-        If a size is out of range.
-
     Examples
     --------
     >>> TextRun(steps=10).steps
@@ -72,19 +66,6 @@ class TextRun(NextTokenRun):
     texts: int = 96
     longest = _ROW
     use_mlp = True
-
-    def __post_init__(self) -> None:
-        for name in (
-            "characters",
-            "batch_size",
-            "steps",
-            "layers",
-            "width",
-            "heads",
-            "texts",
-        ):
-            check_whole(name, getattr(self, name))
-        check_whole("length", self.length, 8)
 
     def streams(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the tokens of the training text and of the text held out, one after the other."""
