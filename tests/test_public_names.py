@@ -6,6 +6,7 @@ import inspect
 import pkgutil
 import types
 from collections import defaultdict
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -66,12 +67,19 @@ def test_the_names_of_the_papers_answer_where_the_library_has_its_own(module):
             assert getattr(getattr(og, module), name) is not None
 
 
+def test_observables_of_entry_points_are_names_of_observables():
+    for entry in entry_points(group="ontogeny.observables"):
+        assert getattr(og.observables, entry.attr) is entry.load()
+
+
 def test_the_library_uses_none_of_them():
     """Concepts of every study failed where the papers were not installed: fits were aligned."""
     theirs = {
         module: {name for names in inner.values() for name in names}
         for module, inner in ontogeny_papers.PUBLIC.items()
     }
+    brought = entry_points(group="ontogeny.observables")
+    theirs["observables"] |= {entry.attr for entry in brought}
     used = []
     for path in Path(og.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

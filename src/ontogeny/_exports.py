@@ -6,13 +6,14 @@ public module. They are loaded when they are first asked for. So a module that a
 knows none of them, and a feature's folder can be added or taken away without a change elsewhere.
 
 Installed packages do the same: an entry point of the group ``ontogeny.names`` names a package that
-has a ``PUBLIC`` of the same form.
+has a ``PUBLIC`` of the same form. Observables that they bring as entry points need no line in it.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import itertools
 import pkgutil
 import sys
 import warnings
@@ -96,12 +97,12 @@ def homes(module: str) -> Mapping[str, str]:
     'ontogeny.features.weights.norms'
     """
     result: dict[str, str] = {}
-    for name, home in _given(module, features() + _packages()):
-        if name in result:
+    given = _given(module, features() + _packages())
+    for name, home in itertools.chain(given, _entries(module)):
+        if result.setdefault(name, home) != home:
             raise ArgumentError(
                 f"{home} and {result[name]} both give {name!r} to {module}."
             )
-        result[name] = home
     return result
 
 
@@ -135,6 +136,12 @@ def _packages() -> tuple[str, ...]:
         except OntogenyError as error:
             warnings.warn(StudyWarning(str(error)), stacklevel=2)
     return tuple(packages)
+
+
+def _entries(module: str) -> Iterator[tuple[str, str]]:
+    """Yield what installed packages bring as entry points, such as their observables."""
+    for entry in entry_points(group=f"ontogeny.{module}"):
+        yield entry.attr, entry.module
 
 
 def _given(module: str, packages: tuple[str, ...]) -> Iterator[tuple[str, str]]:

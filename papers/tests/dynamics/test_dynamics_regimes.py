@@ -52,11 +52,11 @@ def test_the_librarys_search_and_the_quick_one_agree(seed):
         starts, stops = np.array(ends[:-1]), np.array(ends[1:])
         return segment_costs(residuals, floor, starts, stops).sum()
 
-    gain, place = single_boundary(residuals, floor, 5)
-    assert best_boundaries(residuals, floor, 1, 5) == (int(place),)
+    gain, place = single_boundary(residuals, floor)
+    assert best_boundaries(residuals, floor, 1) == (int(place),)
     assert gain == pytest.approx(cost([0, 22]) - cost([0, int(place), 22]))
-    one, two = best_boundaries(residuals, floor, 2, 5)
-    assert double_boundary(residuals, floor, 5) == pytest.approx(
+    one, two = best_boundaries(residuals, floor, 2)
+    assert double_boundary(residuals, floor) == pytest.approx(
         cost([0, 22]) - cost([0, one, two, 22])
     )
 
@@ -306,7 +306,6 @@ def test_same_seed_same_answer():
         (LATE, np.full(50, np.inf), {}, NonFiniteError, "infinite"),
         (LATE, np.zeros(50), {"level": 1.0}, ArgumentError, "level"),
         (LATE, np.zeros(50), {"n_draws": 3}, ArgumentError, "n_draws"),
-        (LATE, np.zeros(50), {"min_residuals": 2}, ArgumentError, "min_residuals"),
         (LATE, np.zeros(50), {"reference_index": 50}, ArgumentError, "reference_index"),
     ],
 )

@@ -7,7 +7,6 @@ import pytest
 import xarray as xr
 
 from ontogeny.concepts import JointDictionary
-from ontogeny.errors import ArgumentError
 from ontogeny_papers.reproduce.known import KnownSize, grokking
 from ontogeny_papers.reproduce.known.grokking import Waves, wave_shares
 from ontogeny_papers.reproduce.known.modular_run import ModularRun
@@ -23,13 +22,6 @@ def test_a_pair_and_its_mirror_are_on_one_side_and_all_pairs_are_there():
     for side in sides:
         assert {(b, a) for a, b in side} == side
     assert len(sides[0]) / 121 == pytest.approx(0.8, abs=0.03)
-
-
-def test_a_share_out_of_range_is_refused():
-    with pytest.raises(
-        ArgumentError, match=r"share must lie between 0 and 1; got 1\.0"
-    ):
-        ModularRun(share=1.0)
 
 
 def rows(labels, steps, last):

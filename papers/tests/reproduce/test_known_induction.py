@@ -3,11 +3,9 @@
 import dataclasses
 
 import numpy as np
-import pytest
 import xarray as xr
 
 import ontogeny as og
-from ontogeny.errors import ArgumentError
 from ontogeny_papers.reproduce.known import KnownSize, induction
 from ontogeny_papers.reproduce.known.induction import InductionRun
 
@@ -24,11 +22,6 @@ def test_batches_repeat_with_a_period_that_differs_and_follow_the_seed():
     assert periods == set(range(8, 13))
     assert (draw(3) == InductionRun().batches(0)(3)).all()
     assert (draw(3) != InductionRun().batches(1)(3)).any()
-
-
-def test_a_vocabulary_without_unrepeated_sequences_is_refused():
-    with pytest.raises(ArgumentError, match="vocab_size must be at least the length"):
-        InductionRun(vocab_size=20)
 
 
 def node(names, last, steps=(100, 90, 110), **variables):

@@ -1,10 +1,8 @@
 """The case of n-grams: its batches, and its judge on planted courses."""
 
 import numpy as np
-import pytest
 import xarray as xr
 
-from ontogeny.errors import ArgumentError
 from ontogeny.tasks import bundled_texts
 from ontogeny_papers.reproduce.known import text
 from ontogeny_papers.reproduce.known.text import TextRun
@@ -88,8 +86,3 @@ def test_crops_are_of_the_training_text_and_follow_the_seed(monkeypatch):
     assert (batch == run.batches(0)(5)).all() and (batch != run.batches(1)(5)).any()
     assert len(held_out) and max(train.max(), held_out.max()) < run.vocab_size
     assert set(run.inputs()) == {"held out", "train"}
-
-
-def test_a_length_out_of_range_is_refused():
-    with pytest.raises(ArgumentError, match="length"):
-        TextRun(length=2)

@@ -7,7 +7,6 @@ import pytest
 import torch
 import xarray as xr
 
-from ontogeny.errors import ArgumentError
 from ontogeny_papers.reproduce.known import KnownSize, superposition
 from ontogeny_papers.reproduce.known.superposition import SuperpositionRun
 
@@ -47,13 +46,6 @@ def test_the_phase_is_that_of_the_smallest_error_of_random_draws(sparsity, impor
     guesses = [first, second, opposite]
     errors = [float((weights * (x - guess) ** 2).sum(1).mean()) for guess in guesses]
     assert superposition.best_phase(sparsity, importance) == int(np.argmin(errors))
-
-
-def test_sizes_out_of_range_are_refused():
-    with pytest.raises(ArgumentError, match="sparsities must lie in"):
-        SuperpositionRun(sparsities=(1.0,))
-    with pytest.raises(ArgumentError, match="differ by a hundredth"):
-        SuperpositionRun(sparsities=(0.5, 0.501))
 
 
 def node(run, norms, dimensions):

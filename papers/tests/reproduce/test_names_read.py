@@ -10,7 +10,6 @@ from helpers.read_names import reads_a_name
 MAY_READ = {
     "capture/targets.py": "a key of a closed list",
     "reproduce/concepts/approach.py": "a key of a closed list",
-    "semantics/refinement.py": "words of a corpus",
     "semantics/scores.py": "words of a corpus",
     "semantics/supports.py": "words of a corpus",
     "semantics/word_classes.py": "words of a corpus",

@@ -5,6 +5,7 @@ import html
 import importlib
 import json
 import re
+from importlib.metadata import entry_points
 
 import pytest
 
@@ -208,5 +209,9 @@ def test_the_reference_lists_every_public_name():
         for module, found in modules.items()
         for name in found
     ]
+    brought = [
+        f"{entry.module}.{entry.attr}".removeprefix("ontogeny_papers.")
+        for entry in entry_points(group="ontogeny.observables")
+    ]
     rooms = ["reproduce.tasks", "reproduce.training"]
-    assert sorted(listed) == sorted(names + rooms)
+    assert sorted(listed) == sorted(names + brought + rooms)

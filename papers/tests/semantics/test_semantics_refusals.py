@@ -106,17 +106,12 @@ LIFT_OF_NOTHING = semantics.SignatureLift(
         (lambda: tasks.MarkerTask().inputs("x"), "n must be a whole number"),
         (lambda: tasks.MarkerStream(tasks.MarkerTask(), 4, -1), "random_state"),
         (lambda: tasks.MarkerStream(tasks.MarkerTask(), 4.5), "batch_size"),
-        (lambda: tasks.imbalanced_digits(ratio="x"), "ratio"),
-        (lambda: tasks.imbalanced_digits(random_state=-1), "random_state"),
         (lambda: updates.pair_statistics([1.0, 2.0], n_draws="x"), "n_draws"),
         (lambda: updates.pair_statistics([1.0, 2.0], random_state=-1), "random_state"),
         (lambda: updates.commutators(None, None, [1, 2], 0.1, pairs="x"), "pairs"),
         (lambda: updates.commutators(None, None, [1, 2], 0.1, pairs=3), "pairs"),
         (lambda: training.context_model(2.5, 3), "words"),
         (lambda: training.context_model(5, 3, random_state=-1), "random_state"),
-        (lambda: training.digit_network("x"), "classes"),
-        (lambda: tasks.imbalanced_digits(per_majority=10.5), "per_majority"),
-        (lambda: tasks.imbalanced_digits(ratio=np.nan), "ratio"),
     ],
 )
 def test_bad_arguments_are_named(call, named):

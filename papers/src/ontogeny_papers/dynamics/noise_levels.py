@@ -16,6 +16,7 @@ from .trends import NEIGHBOURS, neighbour_residuals
 
 # Residuals below this share of the largest value are rounding.
 ROUNDING = 1e-7
+FEWEST = 5  # residuals in a regime
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +77,11 @@ def segment_costs(
 
 
 def single_boundary(
-    residuals: np.ndarray, floor: np.ndarray, min_residuals: int
+    residuals: np.ndarray, floor: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return how much the best single boundary saves, and its place, both (...,).
-
-    `min_residuals` is the fewest residuals in a segment.
-    """
+    """Return how much the best single boundary saves, and its place, both (...,)."""
     end = residuals.shape[-2]
-    places = np.arange(min_residuals, end - min_residuals + 1)
+    places = np.arange(FEWEST, end - FEWEST + 1)
     start = np.zeros_like(places)
     stop = np.full_like(places, end)
     cut = segment_costs(residuals, floor, start, places)
@@ -92,13 +90,11 @@ def single_boundary(
     return whole - cut.min(axis=-1), places[cut.argmin(axis=-1)]
 
 
-def double_boundary(
-    residuals: np.ndarray, floor: np.ndarray, min_residuals: int
-) -> np.ndarray:
+def double_boundary(residuals: np.ndarray, floor: np.ndarray) -> np.ndarray:
     """Return how much the best two boundaries save, (...,); -inf where they do not fit."""
     end = residuals.shape[-2]
-    first, second = np.triu_indices(end + 1, min_residuals)
-    inside = (first >= min_residuals) & (second <= end - min_residuals)
+    first, second = np.triu_indices(end + 1, FEWEST)
+    inside = (first >= FEWEST) & (second <= end - FEWEST)
     first = first[inside]
     second = second[inside]
     if not len(first):
@@ -112,7 +108,7 @@ def double_boundary(
 
 
 def best_boundaries(
-    residuals: np.ndarray, floor: np.ndarray, count: int, min_residuals: int
+    residuals: np.ndarray, floor: np.ndarray, count: int
 ) -> tuple[int, ...]:
     """Return the `count` places that cut residuals (T, K) into the cheapest segments.
 
@@ -140,7 +136,7 @@ def best_boundaries(
         def error(self, start: int, end: int) -> float:
             return float(costs[start, end])
 
-    search = Dynp(custom_cost=Stored(), min_size=min_residuals, jump=1)
+    search = Dynp(custom_cost=Stored(), min_size=FEWEST, jump=1)
     places = search.fit(residuals).predict(n_bkps=count)
     search.seg.cache_clear()  # a cache of the class, not of the object
     return tuple(int(place) for place in places[:-1])

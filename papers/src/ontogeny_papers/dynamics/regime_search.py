@@ -9,13 +9,14 @@ import numpy as np
 
 from .jumps import jump_gains, without_bends
 from .noise_levels import (
+    FEWEST,
     ROUNDING,
     Panel,
     best_boundaries,
     double_boundary,
     single_boundary,
 )
-from .trends import FEWEST_FOR_A_TREND, NEIGHBOURS, detrend
+from .trends import NEIGHBOURS, detrend
 
 # Noise whose level changes gradually over training: what a boundary has to beat.
 
@@ -98,6 +99,7 @@ def gradual_gains(
 CHUNK = 2**21  # costs held at a time
 HALF = NEIGHBOURS // 2
 VISIBLE = 0.05
+FEWEST_TOGETHER = 2 * (FEWEST + NEIGHBOURS)
 # Steps of a single curve: with 24, boundaries are hardly found, but bends are.
 FEWEST_ALONE = 30
 
@@ -113,13 +115,11 @@ class RegimeSearch:
         self,
         steps: np.ndarray,
         series: np.ndarray,
-        min_residuals: int,
         n_draws: int,
         rng: np.random.Generator,
     ) -> None:
         self.steps = steps
         self.series = series
-        self.min_residuals = min_residuals
         self.n_draws = n_draws
         self.rng = rng
         self.residuals = self.trend = np.full(series.shape, np.nan)
@@ -127,9 +127,7 @@ class RegimeSearch:
 
     def places(self, count: int) -> tuple[int, ...]:
         """Return the best boundaries as positions of the first step of each later regime."""
-        boundaries = best_boundaries(
-            self.central, self.floor, count, self.min_residuals
-        )
+        boundaries = best_boundaries(self.central, self.floor, count)
         return tuple(place + HALF for place in boundaries)
 
     def p_value(self) -> float:
@@ -222,16 +220,13 @@ class RegimeSearch:
         levels = [self.level(residuals, a, b) for a, b in itertools.pairwise(ends)]
         start = max(ends[main], HALF)
         stop = min(ends[main + 2], len(self.steps) - HALF)
-        _, place = single_boundary(
-            residuals[:, start:stop], self.floor, self.min_residuals
-        )
+        _, place = single_boundary(residuals[:, start:stop], self.floor)
         return place + start, np.stack(levels, axis=1)
 
     def _prepared(self) -> str:
         """Find trend and residuals; return why that is not possible, or an empty string."""
         counts = np.count_nonzero(~np.isnan(self.series), axis=0)
-        needed = 2 * self.min_residuals + 2 * NEIGHBOURS
-        needed = max(needed, FEWEST_ALONE if len(counts) == 1 else FEWEST_FOR_A_TREND)
+        needed = FEWEST_ALONE if len(counts) == 1 else FEWEST_TOGETHER
         usable = counts >= needed
         if not usable.any():
             largest = int(counts.max(initial=0))
@@ -309,10 +304,8 @@ class RegimeSearch:
         """Return what one and what two boundaries save in residuals (draws, T − 4, K)."""
         size = max(1, CHUNK // len(self.steps) ** 2)
         chunks = [residuals[i : i + size] for i in range(0, len(residuals), size)]
-        one, _ = single_boundary(residuals, self.floor, self.min_residuals)
-        two = [
-            double_boundary(chunk, self.floor, self.min_residuals) for chunk in chunks
-        ]
+        one, _ = single_boundary(residuals, self.floor)
+        two = [double_boundary(chunk, self.floor) for chunk in chunks]
         return one, np.concatenate(two)
 
 

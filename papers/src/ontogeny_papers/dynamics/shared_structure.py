@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.stats import rankdata
 
@@ -16,30 +14,11 @@ FREE = 0.2
 """Level at which jumps or cycles in common are believed: a shared schedule is easily missed."""
 
 
-@dataclass(frozen=True, eq=False)
-class SharedStructure:
-    """How much one cycle, and one to three jumps, explain in both of two series.
-
-    Parameters
-    ----------
-    gains
-        (1 + draws, 4): the product of the shares explained of both, by the best cycle (with its
-        double frequency) and by one, two and three jumps; first of the series, then of draws.
-    """
-
-    gains: np.ndarray
-
-    @property
-    def p_value(self) -> float:
-        """Return the p-value of "their fluctuations have no order in common"."""
-        return structure_p(self.gains)
-
-
 def structure_p(gains: np.ndarray) -> float:
-    """Return the least p-value over kinds of structure, corrected for taking the least of four.
+    """Return the p-value of "their fluctuations have no order in common", of `structure_gains`.
 
-    Each draw has a least p-value of its own, from its ranks among all; the p-value is the share of
-    them that are as small. Gains are (1 + draws, 4).
+    It is the least over kinds of structure, corrected for taking the least of four: each draw has a
+    least p-value of its own, from its ranks among all, and this is the share of them as small.
 
     Examples
     --------
@@ -50,16 +29,18 @@ def structure_p(gains: np.ndarray) -> float:
     return float((least <= least[0]).mean())
 
 
-def shared_structure(
+def structure_gains(
     steps: np.ndarray,
     trend: np.ndarray,
     fluctuation: np.ndarray,
     permutations: np.ndarray,
-) -> SharedStructure:
-    """Look for a cycle and for jumps that two series have in common.
+) -> np.ndarray:
+    """Return how much one cycle, and one to three jumps, explain in both of two series.
 
-    A draw puts the fluctuations of both into the same random order: noise that they share stays
-    shared, and what a schedule makes of the order of checkpoints is gone.
+    These are (1 + draws, 4) products of the shares explained of both, by the best cycle (with its
+    double frequency) and by one, two and three jumps; first of the series, then of draws. A draw puts
+    the fluctuations of both into the same random order: noise that they share stays shared, and
+    what a schedule makes of the order of checkpoints is gone.
 
     Parameters
     ----------
@@ -75,16 +56,14 @@ def shared_structure(
     >>> rng = np.random.default_rng(0)
     >>> orders = np.argsort(rng.random((99, 40)), axis=1)
     >>> cycle = np.sin(np.arange(40)) + 0.2 * rng.normal(size=(2, 40))
-    >>> shared_structure(np.arange(40.0), np.zeros((2, 40)), cycle, orders).p_value
+    >>> structure_p(structure_gains(np.arange(40.0), np.zeros((2, 40)), cycle, orders))
     0.03
     """
     series = np.concatenate(
         [fluctuation[None], fluctuation[:, permutations].transpose(1, 0, 2)]
     )
     cycles = _cycle_gains(_unit(series))
-    return SharedStructure(
-        np.column_stack([cycles, *_jump_gains(steps, trend + series)])
-    )
+    return np.column_stack([cycles, *_jump_gains(steps, trend + series)])
 
 
 def _cycle_gains(fluctuation: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from ontogeny.dynamics.series import RESOLUTION, checked_steps, checked_values
 from ontogeny.errors import ArgumentError
 
 from .mutual_information import mutual_information
-from .shared_structure import FREE, shared_structure, structure_p
+from .shared_structure import FREE, structure_gains, structure_p
 from .smoothing import rolling_mean
 from .surrogates import random_factors
 from .trends import (
@@ -319,16 +319,16 @@ def _compare_pair(
     around = neighbour_residuals(steps[there]) @ np.stack([x, y]).T  # (T − 4, 2)
     loose = around[:, 1] * draws.factors[:, there][:, HALF:-HALF]
     orders = _orders_within(draws.orders, there)
-    structure = shared_structure(
+    structure = structure_gains(
         steps[there], detrended.trend, detrended.fluctuation, orders
     )
     tested = _Tested(
         _correlation(fx, np.vstack([fy, noise])),
         _correlation(around[:, 0], np.vstack([around[:, 1], loose])),
-        structure.gains,
+        structure,
     )
-    compared["structure_p"] = structure.p_value
-    if structure.p_value > FREE:
+    compared["structure_p"] = structure_p(structure)
+    if compared["structure_p"] > FREE:
         compared["pearson_p"] = tested.p_value
         ranks = [
             _correlation(rankdata(a), rankdata(np.vstack([b, surrogates]), axis=1))

@@ -16,7 +16,6 @@ from ontogeny.errors import ArgumentError
 from .regime_search import RegimeSearch
 from .trends import checked_table
 
-FEWEST_RESIDUALS = 5
 NAN = np.nan
 TAILS = (0.025, 0.975)
 # Where jumps explain more than this share of the regimes' own noise leaves them, it is jumps.
@@ -143,7 +142,6 @@ def regimes(
     values: ArrayLike,
     *,
     reference_index: int | None = None,
-    min_residuals: int = FEWEST_RESIDUALS,
     level: float = 0.05,
     n_draws: int = 199,
     random_state: int = 0,
@@ -165,8 +163,6 @@ def regimes(
     reference_index
         Position of the reference checkpoint where values are distances to it: 0 by construction,
         left out.
-    min_residuals
-        Fewest residuals in a regime.
     level
         Level of both tests.
     n_draws
@@ -219,16 +215,10 @@ def regimes(
     ... ).boundary is None
     True
     """
-    steps, series, single = _checked(
-        steps, values, reference_index, min_residuals, level, n_draws
-    )
+    steps, series, single = _checked(steps, values, reference_index, level, n_draws)
     mask = ~np.isnan(series).all(axis=1)
     job = RegimeSearch(
-        steps[mask],
-        series[mask],
-        min_residuals,
-        n_draws,
-        np.random.default_rng(random_state),
+        steps[mask], series[mask], n_draws, np.random.default_rng(random_state)
     )
     shape = (len(steps),) if single else series.shape
 
@@ -355,16 +345,11 @@ def _checked(
     steps: ArrayLike,
     values: ArrayLike,
     reference_index: int | None,
-    min_residuals: int,
     level: float,
     n_draws: int,
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     steps = checked_steps(steps)
     series = checked_table("values", values, steps, reference_index)
-    if min_residuals < 3:
-        raise ArgumentError(
-            f"min_residuals must be at least 3 residuals; got {min_residuals}."
-        )
     if not 0 < level < 1 or n_draws < 19:
         raise ArgumentError(
             f"level must lie between 0 and 1 and n_draws be at least 19; got {level}, {n_draws}."

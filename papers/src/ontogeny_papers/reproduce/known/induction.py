@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.features.circuits.heads import AttentionHeads
 from ontogeny.features.circuits.in_context import InContextLearning
 from ontogeny.features.circuits.sequences import random_sequences
@@ -46,11 +45,6 @@ class InductionRun(NextTokenRun):
     texts
         Sequences of each kind that are studied.
 
-    Raises
-    ------
-    ArgumentError
-        If a size is out of range.
-
     Examples
     --------
     >>> InductionRun(length=12).batches(0)(0).shape
@@ -70,16 +64,6 @@ class InductionRun(NextTokenRun):
         )
     )
     texts: int = 128
-
-    def __post_init__(self) -> None:
-        for name in ("layers", "width", "heads", "steps", "batch_size", "texts"):
-            check_whole(name, getattr(self, name))
-        check_whole("length", self.length, 12)
-        if self.vocab_size < self.length:
-            raise ArgumentError(
-                f"vocab_size must be at least the length, so that sequences without repetition "
-                f"exist; got {self.vocab_size} for {self.length}."
-            )
 
     def batches(self, seed: int) -> Callable[[int], Tensor]:
         """Return a function of the update, counted from 0, that returns its sequences."""

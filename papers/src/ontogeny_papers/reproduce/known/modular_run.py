@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.inputs import Inputs
 
 from ..training import OptimizerSettings
@@ -46,11 +45,6 @@ class ModularRun(KnownRun):
     split
         Seed of the split, the same for all seeds of a run.
 
-    Raises
-    ------
-    ArgumentError
-        If a size is out of range.
-
     Examples
     --------
     >>> run = ModularRun(modulus=5)
@@ -71,14 +65,6 @@ class ModularRun(KnownRun):
         )
     )
     split: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("layers", "width", "heads", "steps"):
-            check_whole(name, getattr(self, name))
-        check_whole("modulus", self.modulus, 4)
-        check_whole("split", self.split, 0)
-        if not 0 < self.share < 1:
-            raise ArgumentError(f"share must lie between 0 and 1; got {self.share}.")
 
     def model(self) -> ReadoutTransformer:
         """Return an untrained model, from PyTorch's random state."""

@@ -13,7 +13,6 @@ import torch
 import xarray as xr
 from torch import Tensor, nn
 
-from ontogeny.errors import ArgumentError, check_whole
 from ontogeny.inputs import Inputs
 from ontogeny.trajectory import Trajectory
 
@@ -76,11 +75,6 @@ class SuperpositionRun(KnownRun):
     optimizer
         `OptimizerSettings`. The high rate leaves arrangements that are minima only locally.
 
-    Raises
-    ------
-    ArgumentError
-        If a size or a probability is out of range.
-
     Examples
     --------
     >>> SuperpositionRun(sparsities=(0.0, 0.8), importances=(0.9,)).names
@@ -96,22 +90,6 @@ class SuperpositionRun(KnownRun):
     optimizer: OptimizerSettings = field(
         default_factory=lambda: OptimizerSettings(learning_rate=3e-2, weight_decay=0.0)
     )
-
-    def __post_init__(self) -> None:
-        for name in ("features", "hidden", "steps", "batch_size"):
-            check_whole(name, getattr(self, name))
-        if not all(0 <= sparsity < 1 for sparsity in self.sparsities):
-            raise ArgumentError(
-                f"sparsities must lie in [0, 1); got {self.sparsities}."
-            )
-        if not all(importance > 0 for importance in self.importances):
-            raise ArgumentError(
-                f"importances must be positive; got {self.importances}."
-            )
-        if len(set(self.names)) < len(self.names) or not self.names:
-            raise ArgumentError(
-                "sparsities and importances must differ by a hundredth."
-            )
 
     @property
     def grid(self) -> tuple[tuple[float, float], ...]:

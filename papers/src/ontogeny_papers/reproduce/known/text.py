@@ -11,14 +11,13 @@ import torch
 from torch import Tensor
 
 from ontogeny.claims import Reason
-from ontogeny.errors import check_whole
 from ontogeny.features.circuits.agreement import NgramAgreement
 from ontogeny.features.circuits.in_context import InContextLearning
 from ontogeny.inputs import Inputs
 from ontogeny.tasks import python_documentation, split_texts, train_tokenizer
 
 from ..formats import joined, listed, short
-from ..training import OptimizerSettings
+from ..training import OptimizerSettings, spaced_steps
 from ..verdicts import Found, Runs, Verdict, each, unanimous
 from .formation import Formation
 from .known_recipe import KnownRecipe, KnownSize
@@ -47,11 +46,6 @@ class TextRun(NextTokenRun):
     texts
         Held-out crops that are studied.
 
-    Raises
-    ------
-    ArgumentError
-        If a size is out of range.
-
     Examples
     --------
     >>> TextRun(steps=10).steps
@@ -72,19 +66,6 @@ class TextRun(NextTokenRun):
     texts: int = 96
     longest = _ROW
     use_mlp = True
-
-    def __post_init__(self) -> None:
-        for name in (
-            "characters",
-            "batch_size",
-            "steps",
-            "layers",
-            "width",
-            "heads",
-            "texts",
-        ):
-            check_whole(name, getattr(self, name))
-        check_whole("length", self.length, 8)
 
     def streams(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the tokens of the training text and of the text held out, one after the other."""
@@ -212,12 +193,6 @@ def _leaves(one: _Closest) -> Verdict:
     )
 
 
-def _steps(last: int) -> tuple[int, ...]:
-    """Return steps that are evenly spaced in their logarithm."""
-    spaced = np.unique(np.geomspace(1, last, 18).round().astype(int))
-    return tuple(int(step) for step in (0, *spaced))
-
-
 _OBSERVABLES = (
     NgramAgreement(counted="train", on="held out"),
     InContextLearning(on="held out", early=3, late=32, window=8),
@@ -233,8 +208,15 @@ RECIPE = KnownRecipe(
     "them as it uses more context.",
     "Belrose et al. 2024, Neural networks learn statistics of increasing complexity; Chang and "
     "Bergen 2022",
-    KnownSize({_RUN: _FULL}, (0, 1, 2, 3, 4), _steps(_FULL.steps), _OBSERVABLES),
-    KnownSize({_RUN: _QUICK}, (0, 1), _steps(_QUICK.steps), _OBSERVABLES),
+    KnownSize(
+        {_RUN: _FULL},
+        (0, 1, 2, 3, 4),
+        tuple(spaced_steps(_FULL.steps, 18)),
+        _OBSERVABLES,
+    ),
+    KnownSize(
+        {_RUN: _QUICK}, (0, 1), tuple(spaced_steps(_QUICK.steps, 18)), _OBSERVABLES
+    ),
     "longer contexts than 32 tokens, and trigrams of more than 300,000 characters.",
     judge=judge,
 )

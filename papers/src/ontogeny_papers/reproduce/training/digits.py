@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from ontogeny.capture.forward import device_of, quiet
-from ontogeny.errors import check_whole
 
 from ..tasks import ImbalancedDigits
 
@@ -65,11 +64,6 @@ def digit_network(
     random_state
         Seed of the weights; PyTorch's own random state is left as it was.
 
-    Raises
-    ------
-    ArgumentError
-        If a size is out of range.
-
     Notes
     -----
     After the 3-layer convolutional network of Zhao and Thrampoulidis 2025, Fig. 9, whose sizes the
@@ -80,9 +74,6 @@ def digit_network(
     >>> digit_network(4)(torch.zeros(1, 1, 8, 8)).shape
     torch.Size([1, 4])
     """
-    check_whole("classes", classes, 2)
-    check_whole("width", width)
-    check_whole("random_state", random_state, 0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(random_state)
         return nn.Sequential(

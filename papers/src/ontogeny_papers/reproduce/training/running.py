@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ontogeny.errors import ArgumentError, check_whole
+from ontogeny.errors import ArgumentError
 
 from .contexts import ContextTask
 
@@ -35,7 +35,7 @@ class RunningTask:
     Raises
     ------
     ArgumentError
-        If shapes do not fit, or a crop is longer than the text.
+        If a crop is longer than the text.
 
     Examples
     --------
@@ -54,13 +54,6 @@ class RunningTask:
     batch_size: int = 32
 
     def __post_init__(self) -> None:
-        for name in ("words", "length", "batch_size"):
-            check_whole(name, getattr(self, name))
-        if self.weights is not None and np.shape(self.weights) != self.ids.shape:
-            raise ArgumentError(
-                f"weights must be one for each of {len(self.ids)} words; their shape is "
-                f"{np.shape(self.weights)}."
-            )
         if len(self.ids) <= self.length:
             raise ArgumentError(
                 f"ids must hold more than {self.length} words; got {len(self.ids)}."
