@@ -84,7 +84,7 @@ def test_reading_out_and_knowing_again_take_few_codes_in_double_precision():
     read = Predictor(X, text % 2 == 0)
     assert peak_of(presence, read, fits) < 3 * codes.nbytes
     sample = TokenSample(text, np.arange(10_000) % 50)
-    assert peak_of(found._sketch, codes, sample) < 2 * codes.nbytes
+    assert peak_of(found._sketch, codes, sample) < 3 * codes.nbytes
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
