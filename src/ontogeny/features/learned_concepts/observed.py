@@ -33,7 +33,7 @@ from ...observables.pieces import (
 )
 from ...scratch import let_go, scratch_array
 from ...trees import Nodes
-from .checkpoint import directions, presence
+from .checkpoint import directions, let_go_unchanged, presence
 from .declared import COUNTS, FOUND, NAMES, QUANTITIES, SECTION, VARIABLES
 from .found import Finder, labelled
 from .lives import claims, with_lives
@@ -282,6 +282,8 @@ class LearnedConcepts(OfSampledActivations):
             }
             if self.keep_directions:
                 variables |= directions(read, codes[0].astype(np.float32), L, values)
+            for stored in (codes, layer["first"].values):
+                let_go_unchanged(stored)
             labels = {
                 "concept": layer["concept"].values,
                 "refit": layer["fit"].values[1:],
