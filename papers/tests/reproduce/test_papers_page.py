@@ -54,6 +54,9 @@ def test_a_stored_finding_is_that_of_a_recipe(path):
         assert bool(verdict["reason"]) == is_open
         if is_open:
             assert Reason(verdict["reason"])
+        # Nothing is sure beside a number that nobody knows.
+        if verdict["certainty"] in ("sure", "as controls"):
+            assert "unknown" not in f"{verdict['measured']} {verdict['beside']}"
         # A number, and its null or why none.
         assert verdict["measured"] and verdict["beside"]
         assert "nan" not in re.split(
