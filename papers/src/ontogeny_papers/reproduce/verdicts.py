@@ -172,6 +172,15 @@ RunsOf = Mapping[str, Runs]
 Found = Mapping[str, RunsOf]
 """The nodes of each seed's study, by node and label of the run."""
 
+
+def reduced(results: Found, change: Callable[[xr.Dataset], xr.Dataset]) -> Found:
+    """Return what a function makes of every node, such as what is judged of it."""
+    return {
+        name: {label: [*map(change, runs)] for label, runs in by_run.items()}
+        for name, by_run in results.items()
+    }
+
+
 LEVEL = 0.05
 
 

@@ -13,7 +13,7 @@ from ontogeny.observables import Observable
 
 from ...observables.curves.regimes import Regimes
 from ..formats import short
-from ..verdicts import Found, Runs, RunsOf, Verdict, decided, each, exceeds
+from ..verdicts import Found, Runs, RunsOf, Verdict, decided, each, exceeds, reduced
 from . import approach
 from .agreement import agreement, in_common, of_other_seeds
 from .concept_recipe import ConceptRecipe, sizes, two_sizes
@@ -42,10 +42,7 @@ _PAIRS = {"columnwise": _RETURNED, "optimal": "matched"}
 
 def with_curves(results: Found) -> Found:
     """Return nodes with the curves that are judged alone, without the eight other distances."""
-    return {
-        name: {label: [_curves(run) for run in runs] for label, runs in by_run.items()}
-        for name, by_run in results.items()
-    }
+    return reduced(results, _curves)
 
 
 def _curves(run: xr.Dataset) -> xr.Dataset:

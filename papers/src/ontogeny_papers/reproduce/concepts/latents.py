@@ -10,7 +10,7 @@ import xarray as xr
 from ontogeny.observables import Observable
 
 from ..formats import short
-from ..verdicts import Found, Verdict, decided, each, exceeds
+from ..verdicts import Found, Verdict, decided, each, exceeds, reduced
 from . import approach
 from .concept_recipe import ConceptRecipe, sizes
 from .correlations import null_words
@@ -23,16 +23,12 @@ _MORE = 0.2  # of the latents
 
 def with_shares(results: Found) -> Found:
     """Return nodes with the shares of latents that are found again, for the judge."""
-    return {
-        name: {
-            label: [
-                run.assign(again=_found_by_other_seed(run), at_half=_found_at_half(run))
-                for run in runs
-            ]
-            for label, runs in by_run.items()
-        }
-        for name, by_run in results.items()
-    }
+    return reduced(
+        results,
+        lambda run: run.assign(
+            again=_found_by_other_seed(run), at_half=_found_at_half(run)
+        ),
+    )
 
 
 def sparse_autoencoder(results: Found) -> Sequence[Verdict]:

@@ -17,7 +17,7 @@ from ontogeny.inputs import Inputs
 from ontogeny.tasks import python_documentation, split_texts, train_tokenizer
 
 from ..formats import joined, listed, short
-from ..training import OptimizerSettings
+from ..training import OptimizerSettings, spaced_steps
 from ..verdicts import Found, Runs, Verdict, each, unanimous
 from .formation import Formation
 from .known_recipe import KnownRecipe, KnownSize
@@ -193,12 +193,6 @@ def _leaves(one: _Closest) -> Verdict:
     )
 
 
-def _steps(last: int) -> tuple[int, ...]:
-    """Return steps that are evenly spaced in their logarithm."""
-    spaced = np.unique(np.geomspace(1, last, 18).round().astype(int))
-    return tuple(int(step) for step in (0, *spaced))
-
-
 _OBSERVABLES = (
     NgramAgreement(counted="train", on="held out"),
     InContextLearning(on="held out", early=3, late=32, window=8),
@@ -214,8 +208,15 @@ RECIPE = KnownRecipe(
     "them as it uses more context.",
     "Belrose et al. 2024, Neural networks learn statistics of increasing complexity; Chang and "
     "Bergen 2022",
-    KnownSize({_RUN: _FULL}, (0, 1, 2, 3, 4), _steps(_FULL.steps), _OBSERVABLES),
-    KnownSize({_RUN: _QUICK}, (0, 1), _steps(_QUICK.steps), _OBSERVABLES),
+    KnownSize(
+        {_RUN: _FULL},
+        (0, 1, 2, 3, 4),
+        tuple(spaced_steps(_FULL.steps, 18)),
+        _OBSERVABLES,
+    ),
+    KnownSize(
+        {_RUN: _QUICK}, (0, 1), tuple(spaced_steps(_QUICK.steps, 18)), _OBSERVABLES
+    ),
     "longer contexts than 32 tokens, and trigrams of more than 300,000 characters.",
     judge=judge,
 )

@@ -81,12 +81,11 @@ class _Experiment:
         model = training.context_model(
             words + 1, _LENGTH, width=size.width, random_state=seed
         )
-        at = np.unique(np.geomspace(1, size.steps, size.records).round().astype(int))
         data = training.record_logits(
             model,
             self.task(slice(cut), weighted),
             size.steps,
-            at=[0, *at],
+            at=training.spaced_steps(size.steps, size.records),
             measure=self._shares,
             random_state=seed,
         )

@@ -72,8 +72,9 @@ def measure_organisms(size: OrganismSize, materials: Materials) -> Findings:
         )
     first = runs_of[next(iter(_RUNS))][0]
     geometry = Geometry(world, basis, size.n_draws)
-    steps = np.unique(np.geomspace(1, size.epochs, 7).round().astype(int))
-    confusion = first[["confusion", "exact", "superset"]].sel(step=[0, *steps])
+    confusion = first[["confusion", "exact", "superset"]].sel(
+        step=training.spaced_steps(size.epochs, 7)
+    )
     nodes = {
         "learning": _view(runs_of),
         "confusion": confusion_view(

@@ -130,9 +130,13 @@ def _run(corpus: _Corpus, loss: str, size: TransformerSize, seed: int) -> xr.Dat
     model = training.context_model(
         len(S), task.ids.shape[1], width=size.width, random_state=seed
     )
-    at = np.unique(np.geomspace(1, size.steps, size.records).round().astype(int))
     run = training.record_logits(
-        model, task, size.steps, at=[0, *at], measure=corpus.measure, random_state=seed
+        model,
+        task,
+        size.steps,
+        at=training.spaced_steps(size.steps, size.records),
+        measure=corpus.measure,
+        random_state=seed,
     )
     series = run.projection.transpose("corpus", "concept", "step").values
     last = np.where(series[..., -1] > 0, series[..., -1], np.nan)

@@ -8,7 +8,7 @@
                          or a RunningTask
 """
 
-from .contexts import ContextTask, context_model, record_logits
+from .contexts import ContextTask, context_model, record_logits, spaced_steps
 from .digits import DigitTask, digit_network
 from .marker_run import MarkerRun, readout_loss, record_marker_runs
 from .running import RunningTask, rows_of
@@ -28,5 +28,6 @@ __all__ = [
     "record_logits",
     "record_marker_runs",
     "rows_of",
+    "spaced_steps",
     "train_seeds",
 ]

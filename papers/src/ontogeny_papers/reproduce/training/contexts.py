@@ -205,6 +205,17 @@ def context_model(
         return GPT2LMHeadModel(config)
 
 
+def spaced_steps(last: int, count: int) -> list[int]:
+    """Return 0 and about `count` steps up to `last`, evenly spaced in their logarithm.
+
+    Examples
+    --------
+    >>> spaced_steps(100, 3)
+    [0, 1, 10, 100]
+    """
+    return [0, *np.unique(np.geomspace(1, last, count).round().astype(int)).tolist()]
+
+
 def record_logits(
     model: nn.Module,
     task: Any,
