@@ -96,6 +96,11 @@ def judged(*models, pairs=3):
     return with_verdicts({"loss": LOSS.summarise(data, {})})["loss"]
 
 
+@cache
+def forgetful():
+    return judged(base(0.75), base(0.55))
+
+
 def words_of(node, based=False, **further):
     result = tree({"loss": node, **further}, steps=tuple(node.step.values.tolist()))
     asked = {
@@ -171,7 +176,7 @@ def test_what_it_comes_to_know_of_places_is_learned_however_sure_it_is(scale):
 
 
 def test_what_it_knows_no_more_is_forgotten_with_two_checkpoints():
-    node = judged(base(0.75), base(0.55))
+    node = forgetful()
     assert (
         node.lost.all()
         and node.beyond.all()
@@ -189,7 +194,7 @@ def test_what_it_knows_no_more_is_forgotten_with_two_checkpoints():
 def test_what_further_texts_cost_is_told_apart_from_what_those_studied_do():
     """Costs and changes of the texts that a base knows stood among those of the new texts."""
     learned = judged(base(0.6), base(0.75))
-    forgotten = judged(base(0.75), base(0.55))
+    forgotten = forgetful()
     alone, said = words_of(learned, based=True)
     heading, text = words_of(learned, based=True, **{"loss-base": forgotten})
     assert alone.startswith("Loss improved by learning")

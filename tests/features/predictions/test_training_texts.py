@@ -169,7 +169,7 @@ def test_an_open_claim_says_how_many_texts_would_show_it():
     assert enough >= 180 > fewer
 
 
-@pytest.mark.parametrize("texts", [20, 100, 400])
+@pytest.mark.parametrize("texts", [100, 400])
 def test_a_set_of_which_94_percent_are_right_is_hardly_ever_known(texts):
     shares = [0.05, 0.5, 0.94, 0.94, 0.94]
     said = [Kind.GENERALISES in sure(answers(shares, texts, s)) for s in range(300)]
