@@ -86,7 +86,7 @@ def test_passes_bytes_and_operations_are_counted(paper, folder):
     assert not two.alone
     assert two.hours(8) < one.hours(8)
     assert bill.on_devices == pytest.approx(2 * folder[1] * bill.tokens / 1e14)
-    assert bill.shared["control weights"] == pytest.approx(7e-9 * folder[1] * 60)
+    assert bill.shared["control weights"] == pytest.approx(3.5e-9 * folder[1] * 60)
     halved = paper.bill(replace(wanted, steps=15, controls=6))
     assert (2 * halved.passes, 2 * halved.asked) == (bill.passes, bill.asked)
 

@@ -39,7 +39,7 @@ GPU_RATE = (
 )
 # Processor seconds, of the guide on costs.
 _HASHED = 1 / 0.8e9  # a byte that is hashed and looked through for NaN, by one process
-_TURNED = 7e-9  # a parameter of a control
+_TURNED = 3.5e-9  # a parameter of a control
 _ROTATED = 45.0 / 4096**3  # a layer turned onto the reference, by the cube of its width
 _RANKED = 10e-9  # a parameter of a block at a step
 # Of a fit to 5,000 rows of width 4,096.

@@ -473,10 +473,8 @@ class Trajectory:
             ``"turned"``: ``W_0 + Q_l (W_t - W_0) Q_r``. Random orthogonal Q, the same at all
             steps, give the motion another direction and keep its Gram matrix over steps, singular
             values, rank and drift. Sides of up to 1,024 have a Q from the Haar measure; larger
-            ones, vocabularies among them, are permuted with random signs, and so are vectors. Where
-            both sides are larger, they are then mixed by Hadamard matrices, in blocks of 1,024
-            columns and 32 rows, so that no channel sticks out as it does here. Tensors of more than
-            two dimensions are taken as (first, all other).
+            ones, vocabularies among them, are permuted with random signs, and so are vectors.
+            Tensors of more than two dimensions are taken as (first, all other).
             ``"mirrored"``: the same of half the seed, and of odd seeds backwards, so that seeds 2k
             and 2k + 1 are a pair; for runs that begin trained, which motion mostly harms.
             ``"walk"``: Gaussian increments with the norms of this run's, for each tensor.

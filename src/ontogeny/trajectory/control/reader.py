@@ -15,8 +15,12 @@ from ..checkpoint import Checkpoint
 from ..hub.repository import RemoteModel
 from ..weights.building import Template, instantiate
 from ..weights.files import MemoryWeights, state_tensors
-from .kinds import KINDS, in_blocks, rows_at_once
+from .kinds import KINDS, in_blocks
 from .sources import Sources
+
+# Numbers of rows that are computed at once: half a megabyte in single precision, which a core has
+# at hand without the memory.
+_AT_ONCE = 1 << 17
 
 
 class ControlReader:
@@ -98,7 +102,7 @@ class ControlReader:
         where they have other rows.
         """
         height, *row = self.shape(name)
-        count = rows_at_once(self._kind, (height, *row))
+        count = max(1, _AT_ONCE // max(math.prod(row), 1))
         rows = _new((stop - start, *row), self.dtype(name))
         into = torch.view_as_real(rows) if rows.is_complex() else rows
         for at in range(start - start % count, stop, count):

@@ -22,13 +22,10 @@ from ..checkpoint import Checkpoint
 from ..weights.digests import combine
 from ..weights.files import MemoryWeights, Reader, TensorReader, Weights, state_tensors
 from .kinds import BY_ONE_MOTION, KINDS
-from .orthogonal import HAAR_LIMIT
 from .reader import ControlReader, kept_names
 from .sources import Sources, is_bounded, remember_lengths
 
 _VERSION = "4"  # of what is computed; digests of controls depend on it
-_MIXED = "1"  # of the mixing of matrices with two large sides
-_WIDTHS = ("hidden_size", "n_embd", "d_model")
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,24 +105,12 @@ class ControlWeights:
         if self.at == 0:
             return dict(of(self.here))
         read = [of(checkpoint) for checkpoint in self.path]
-        mixed = self._may_mix()
         return {
             name: self._digest(
-                {str(j): digests.get(name, "") for j, digests in enumerate(read)}, mixed
+                {str(j): digests.get(name, "") for j, digests in enumerate(read)}
             )
             for name in read[self.at]
         }
-
-    def _may_mix(self) -> bool:
-        """Return whether a matrix may have two sides that are too large for dense maps.
-
-        In a model of a known width each matrix has a side of at most this. Shapes would say more,
-        but those of a quantised file come with its numbers, after seconds.
-        """
-        settings = self.here.configuration() or {}
-        widths = [settings[name] for name in _WIDTHS if name in settings]
-        is_wide = not widths or max(widths) > HAAR_LIMIT
-        return self.kind in BY_ONE_MOTION and is_wide
 
     def file_digests(self) -> dict[str, str] | None:
         """Return one digest by those of the Hub's files, or None if the source is elsewhere."""
@@ -134,21 +119,15 @@ class ControlWeights:
             return here
         read = [checkpoint.file_digests() or {} for checkpoint in self.path]
         return {
-            # No listing says whether one of the matrices is mixed.
-            self.name: self._digest(
-                {str(j): combine(d) for j, d in enumerate(read)},
-                self.kind in BY_ONE_MOTION,
-            )
+            self.name: self._digest({str(j): combine(d) for j, d in enumerate(read)})
         }
 
-    def _digest(self, read: Mapping[str, str], mixed: bool) -> str:
+    def _digest(self, read: Mapping[str, str]) -> str:
         made = {
             "control": _VERSION,
             "kind": self.kind,
             "random_state": str(self.random_state),
         }
-        if mixed:
-            made["mixed"] = _MIXED
         return combine({**made, "at": str(self.at), **read})
 
     def moved(self, function: Callable[[Checkpoint], Checkpoint]) -> ControlWeights:
