@@ -64,7 +64,15 @@ def claims_of(
         claims += claims_of_one_model(name, node, of_node)
         claims += _unmeasured(name, node, of_node)
         claims += _of_papers(name, node)
-    claims += [*claims_of_abilities(nodes), *_orders(nodes)]
+    able = list(claims_of_abilities(nodes))
+    # Beside "100 % of 30 right, above chance" stood the same number as not shown to differ from it.
+    judged = {claim.subject.key for claim in able if claim.kind is Kind.ABOVE_CHANCE}
+    claims = [
+        claim
+        for claim in claims
+        if claim.kind is not Kind.DIFFERS or claim.subject.key not in judged
+    ]
+    claims += [*able, *_orders(nodes)]
     once = {name for name, node in nodes.items() if is_one_model(node)}
     claims = [_undated(c) if c.subject.node in once else c for c in claims]
     return sorted(claims, key=lambda claim: -claim.weight)

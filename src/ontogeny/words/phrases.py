@@ -13,7 +13,6 @@ from ..claims.places import OF_TOKENS
 from .catalogue.sentences import BEYOND, COUNTS, DAMAGES, NEEDED, REASONS, SINGLE
 from .dated_phrases import DatedPhrases
 from .formats import (
-    first_of,
     from_to,
     joined,
     mid_sentence,
@@ -176,8 +175,11 @@ class Phrases(MeasuredPhrases, DatedPhrases):
     @property
     def named(self) -> str:
         """The first labels, and how many more there are."""
-        labels = dict.fromkeys(f"“{claim.subject.label}”" for claim in self.claims)
-        return joined(first_of(list(labels), _MOST_NAMES))
+        labels = [f"“{claim.subject.label}”" for claim in self.claims]
+        # Two of one name are two: one of them is named, and the other counts among the rest.
+        shown = list(dict.fromkeys(labels))[:_MOST_NAMES]
+        more = len(labels) - len(shown)
+        return joined([*shown, *([f"{more:,} more"] if more else [])])
 
     @property
     def kind(self) -> str:

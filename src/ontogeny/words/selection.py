@@ -42,12 +42,24 @@ def counted(
         kind, certainties = COUNTED[key]
         some = [c for c in rows if c.kind is kind and c.certainty in certainties]
         if some:
-            count = f"{len(some):,}"
-            are = "is" if len(some) == 1 else "are"
-            named = plural(len(rows), noun)
-            text = HEADINGS[key].format(some=count, rows=named, are=are)
+            alike = sum(c.certainty is Certainty.AS_CONTROLS for c in some)
+            text = HEADINGS[_of_unsure(alike, len(some)) if alike else key].format(
+                some=f"{len(some):,}",
+                rows=plural(len(rows), noun),
+                are="is" if len(some) == 1 else "are",
+                as_controls=f"{alike:,}",
+                open=f"{len(some) - alike:,}",
+            )
             return Said(text, tuple(some))
     return None
+
+
+def _of_unsure(alike: int, count: int) -> str:
+    """Return the heading of changes of which some are as those of control runs.
+
+    Of a random walk "8 of 8 changed; beyond controls is open" stood over five that control runs do.
+    """
+    return "changed as controls" if alike == count else "changed, some open"
 
 
 class Selection:

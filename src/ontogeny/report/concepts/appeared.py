@@ -64,7 +64,9 @@ def _ruled(concepts: Concepts, unit: str) -> str:
     """
     born_first = sorted(concepts.with_name, key=lambda concept: concept.kind != "born")
     names = list(dict.fromkeys(concept.name for concept in born_first))
-    such = say.SUCH_AS.format(names="; ".join(names[:MOST_NAMES])) if names else ""
+    is_born = not concepts.born or any(c.kind == "born" for c in born_first)
+    words = say.SUCH_AS if is_born else say.NAMES_ARE
+    such = words.format(names="; ".join(names[:MOST_NAMES])) if names else ""
     seen = ""
     if concepts.born_controls and concepts.born_seen < len(concepts.born):
         read = plural(concepts.control_steps, unit)

@@ -162,7 +162,7 @@ def _gathered(
 
 
 def _rank(concept: Concept) -> tuple[float, ...]:
-    """Concepts stand by their names: those that no control run reaches first."""
+    """Concepts stand by their names: births that no control run reaches, then others of these."""
     has_name = bool(concept.given or concept.name)
     sharp = _or(concept.sharpness, 0.0)
     # Excess kurtosis tells the cards whose idea a reader found from others: 33 and 7 of SmolLM2
@@ -170,7 +170,9 @@ def _rank(concept: Concept) -> tuple[float, ...]:
     # reader found that of 8 in 10 of which a rule tells something, and of 4 in 10 others.
     peak = _or(concept.tails, _or(concept.peak, 0.0))
     beyond = concept.beyond_controls
-    return not has_name, not beyond, -sharp, not concept.rule_tells, -peak
+    # The first screen counts named births that no control reaches: of six the first cards had none.
+    is_made = beyond and math.isfinite(concept.born)
+    return not has_name, not is_made, not beyond, -sharp, not concept.rule_tells, -peak
 
 
 def _or(value: float, other: float) -> float:

@@ -46,6 +46,8 @@ HEADINGS = {
     "beyond": "{some} of {rows} changed beyond controls",
     "changed": "{some} of {rows} changed; not tested against controls",
     "changed open": "{some} of {rows} changed; beyond controls is open",
+    "changed, some open": "{some} of {rows} changed; {as_controls} as control runs do, {open} open",
+    "changed as controls": "{some} of {rows} changed as control runs do",
     "nothing": "No change is shown",
     "untested": "Nothing was tested",
     "reproduced": "{some} of {claims} reproduce{s}",
