@@ -224,7 +224,12 @@ REASONED = ("fell", "moved")
 def test_headings_have_at_most_twelve_words(key):
     claim = claim_of(Kind.LEARNED, Certainty.OPEN)
     counts = {"some": "12", "all": "48", "count": "6 checkpoints", "rows": "48 rows"}
-    counts |= {"abilities": "48 abilities", "are": "are", "as_controls": "5", "open": "3"}
+    counts |= {
+        "abilities": "48 abilities",
+        "are": "are",
+        "as_controls": "5",
+        "open": "3",
+    }
     counts |= {"claims": "48 claims", "s": "", "name": "loss"}
     names = {"one": "words", "others": "context", "names": "“a”, “b” and 3 more"}
     fixed = {**counts, **names, "other": "step 40 (30–60)"}

@@ -254,12 +254,12 @@ def _figures(data: xr.Dataset, runs: Sequence[str]) -> list[Figure]:
         figures.append(
             Marks(
                 "shared-births",
-                "When what all runs share was born",
+                "Births of the concepts that all runs share",
                 value="birth",
                 interval=("birth_low", "birth_high"),
                 rows="newborn",
                 series="run",
-                caption="A mark a run, with the interval that holds the birth in 95 % of the "
+                caption="One mark for each run, with the interval that holds the birth in 95 % of the "
                 "resamples of texts and in fits to halves of them.",
             )
         )

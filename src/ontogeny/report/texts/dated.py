@@ -175,7 +175,7 @@ def _of_runs(content: Content) -> DatedTexts | None:
         numbers=not first.pieces.by_id or first.pieces.numbers_only,
         controlled=any(in_controls.values()),
         apart=tuple(names[label] for label in labels if label not in read),
-        sure=len(unsure) < len(read),
+        sure=not unsure,
     )
 
 

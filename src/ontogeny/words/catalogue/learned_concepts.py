@@ -14,8 +14,8 @@ KINDS = {
     "not readable": "found, and never readable from one checkpoint on other texts",
 }
 RULE = (
-    "What a layer holds beyond the current {token} is unmixed; what fits to both halves of the "
-    "texts find is a concept. A name is a rule that its strong places share: chosen on one half of "
+    "Independent components of what a layer holds beyond the current {token} are concepts, where "
+    "fits to both halves of the texts find them. A name is a rule that its strong places share: chosen on one half of "
     "the texts, judged on the other, and better than 95 % of those of an untrained model, from which "
     "the concept cannot be read."
 )

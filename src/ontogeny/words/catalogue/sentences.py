@@ -263,7 +263,7 @@ OF_CONCEPTS: dict[Kind, str] = {
 SINGLE: dict[str, str] = {"shown_agreement": "feature"}
 SO_SURE: dict[Certainty, str] = {
     SURE: ".",
-    AS_CONTROLS: "; names of control runs are as good.",
+    AS_CONTROLS: "; no name sets these apart from control runs.",
     OPEN: "; that is open: {reason}.",
     NOT_TESTED: "; not tested: {reason}.",
 }
