@@ -64,8 +64,8 @@ def _ruled(concepts: Concepts, unit: str) -> str:
     """
     born_first = sorted(concepts.with_name, key=lambda concept: concept.kind != "born")
     names = list(dict.fromkeys(concept.name for concept in born_first))
-    is_born = not concepts.born or any(c.kind == "born" for c in born_first)
-    words = say.SUCH_AS if is_born else say.NAMES_ARE
+    of_births = any(concept.kind == "born" for concept in born_first)
+    words = say.SUCH_AS if of_births else say.NAMES_ARE[1 if len(names) == 1 else 2]
     such = words.format(names="; ".join(names[:MOST_NAMES])) if names else ""
     seen = ""
     if concepts.born_controls and concepts.born_seen < len(concepts.born):

@@ -34,7 +34,8 @@ CONTROLS = " (controls {counts})"
 AMONG = "Among them are {names}."
 ALL_NAMES = {1: "The name is {names}.", 2: "The names are {names}."}
 SUCH_AS = "Such as: {names}."
-NAMES_ARE = "Names are: {names}."  # of none that was born
+# Of concepts none of which was born.
+NAMES_ARE = {1: "The name is: {names}.", 2: "Names are: {names}."}
 BIRTHS_SEEN = (
     "Control runs were read at {read}, where {count} of the births can be seen."
 )
