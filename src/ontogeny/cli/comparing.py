@@ -50,7 +50,7 @@ Concepts = Annotated[
     bool,
     typer.Option(
         "--concepts",
-        help="Which concepts the runs share: their checkpoints are read once more.",
+        help="Fit one dictionary of concepts to all runs: checkpoints are read once more.",
     ),
 ]
 Seeds = Annotated[

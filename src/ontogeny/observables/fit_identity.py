@@ -46,13 +46,15 @@ def code_sketch(
     token = (sample.text.astype(np.uint64) << np.uint64(32)) + (
         sample.position + 1
     ).astype(np.uint64)
-    parts = _APART * np.arange(SKETCH // BITS, dtype=np.uint64)
     places = np.arange(BITS, dtype=np.uint64)
-    mixed = _mixed(token[:, None] + parts)
-    bits = (mixed[..., None] >> places & np.uint64(1)).reshape(len(token), SKETCH)
     values = np.asarray(codes, dtype=np.float64)
     centred = values - values.mean(axis=0)
-    sums = centred.T @ (2.0 * bits - 1.0)
+    sums = np.empty((centred.shape[1], SKETCH))
+    # One part of the signs is in memory at a time: all were more than the codes.
+    for start in range(0, SKETCH, BITS):
+        mixed = _mixed(token + _APART * np.full(1, start // BITS, dtype=np.uint64))
+        bits = mixed[:, None] >> places & np.uint64(1)
+        sums[:, start : start + BITS] = centred.T @ (2.0 * bits - 1.0)
     length = np.linalg.norm(sums, axis=1, keepdims=True)
     return ("concept", "sketch"), (sums / np.where(length > 0, length, 1.0)).astype(
         np.float32

@@ -8,20 +8,26 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ontogeny.errors import ArgumentError, check_iterable, check_texts
+from ontogeny.errors import ArgumentError, check_iterable, check_texts, check_whole
 from ontogeny.features.wordspace.counting import frequent_words
 from ontogeny.features.wordspace.support import Support
 
 
-def support_from_pairs(pairs: Iterable[tuple[Sequence[str] | str, str]]) -> Support:
+def support_from_pairs(
+    pairs: Iterable[tuple[Sequence[str] | str, str]],
+    vocab_size: int | None = None,
+    n_contexts: int | None = None,
+) -> Support:
     """Count (context, next word) pairs, such as those of a template.
 
     Parameters
     ----------
     pairs
         Each a context (words, or a text that is split at spaces) and the word after it. Every pair
-        counts once; repeat a pair to count it more often. The most frequent words and contexts
-        come first; ties go to the first met.
+        counts once; repeat a pair to count it more often.
+    vocab_size, n_contexts
+        How many of the most frequent next words and contexts to keep; all by default. Ties go to
+        the first met. Words of contexts need not be among the kept words.
 
     Raises
     ------
@@ -51,24 +57,29 @@ def support_from_pairs(pairs: Iterable[tuple[Sequence[str] | str, str]]) -> Supp
         raise ArgumentError(
             "pairs must hold at least one (context, next word) pair; got none."
         )
-    by_count = _most_frequent_first(rows)
-    frequent = _most_frequent_first(columns)
+    kept_words = _most_frequent("vocab_size", np.array(rows), vocab_size)
+    inside = np.isin(rows, kept_words)
+    frequent = _most_frequent("n_contexts", np.array(columns)[inside], n_contexts)
     counts = sparse.coo_array(
         (np.ones(len(rows), dtype=np.int64), (rows, columns)),
         (len(words), len(contexts)),
-    ).tocsr()[by_count][:, frequent]
+    ).tocsr()[kept_words][:, frequent]
     names = tuple(words)
     texts = tuple(contexts)
     return Support(
         sparse.csr_array(counts),
-        tuple(names[i] for i in by_count),
+        tuple(names[i] for i in kept_words),
         tuple(texts[j] for j in frequent),
-        by_count,
+        kept_words,
     )
 
 
-def _most_frequent_first(labels: list[int]) -> np.ndarray:
-    return frequent_words(np.array(labels), np.zeros(0, dtype=int), len(labels))[0]
+def _most_frequent(name: str, labels: np.ndarray, n: int | None) -> np.ndarray:
+    if n is not None:
+        check_whole(name, n)
+    return frequent_words(
+        labels, np.zeros(0, dtype=int), len(labels) if n is None else n
+    )[0]
 
 
 def _checked_pair(pair: Any) -> tuple[tuple[str, ...], str]:

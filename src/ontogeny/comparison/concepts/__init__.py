@@ -1,8 +1,8 @@
 """Concepts over the runs of a comparison: those of each run matched, or one dictionary over all."""
 
-from .comparable import comparable
 from .found import found_by_runs
 from .node import NODE
+from .same_tokens import comparable
 from .shared import concepts_of_runs, price_of_concepts
 from .views import studies_of, views_here
 

@@ -30,7 +30,7 @@ from ...study.running.run import left_of
 from ..layers import match_layers
 from ..sources import open_runs
 from .aligned import aligned_tokens, rows_of
-from .comparable import comparable
+from .same_tokens import comparable
 from .view_cells import FOLDER, VIEWS, ViewCell, compute, task_of
 
 MOST_TOKENS = 5000  # of a dictionary over all runs, where the study says nothing of one

@@ -127,10 +127,11 @@ def _rank_correlation(run: xr.Dataset, mapping: str) -> float:
         error = one.codes_error.sel(mapping=mapping).values
         condition = one.condition.values
         mask = np.isfinite(error) & np.isfinite(condition)
+        varies = (
+            mask.sum() > 2 and min(np.ptp(error[mask]), np.ptp(condition[mask])) > 0
+        )
         correlations.append(
-            spearmanr(error[mask], condition[mask]).statistic
-            if mask.sum() > 2
-            else np.nan
+            spearmanr(error[mask], condition[mask]).statistic if varies else np.nan
         )
     return float(np.median(correlations))
 
