@@ -81,16 +81,15 @@ def test_a_link_to_the_example_text_opens_its_fold(page):
 def test_of_two_runs_each_is_counted_at_the_step_of_the_slider(visit):
     page = visit("dated-runs", lambda: compare(of_runs([0, 6])), width=1280, height=900)
     go_to(page, made.STEPS[-1])
-    assert page.inner_text(".dated h3").startswith("By step 512, of ")
+    assert page.inner_text(".dated h3").startswith("By step 512, ")
     go_to(page, made.STEPS[5])
     counts = page.evaluate(
         """() => ["full", "LoRA"].map((name) =>
           document.querySelectorAll(`[data-of="${name}"] .good:not(.later)`).length)"""
     )
     assert counts[0] > counts[1]
-    assert f"{counts[0]} in full and {counts[1]} in LoRA are" in page.inner_text(
-        ".dated h3"
-    )
+    said = page.inner_text(".dated h3")
+    assert f"{counts[0]} (full) and {counts[1]} (LoRA) of " in said
     loss = page.get_attribute("#life .life-wide .loss", "aria-label")
     assert "full 5.00" in loss and "from" not in loss
 

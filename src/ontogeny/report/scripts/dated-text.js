@@ -117,6 +117,6 @@ function datedWords(figure, lines, at) {
   });
   const [{ total, count }] = counts;
   if (runs.length < 2) return say("dated", { count, total, tokens, at });
-  const ofRuns = new Intl.ListFormat("en-GB").format(counts.map((each) => `${each.count} in ${each.run}`));
+  const ofRuns = new Intl.ListFormat("en-GB").format(counts.map((each) => `${each.count} (${each.run})`));
   return say("dated runs", { total, tokens, at, counts: ofRuns });
 }

@@ -22,8 +22,8 @@ SCRIPTED = {
     "good": "predicted for good from {step} {at}",
     "leads": "its first answer at the end",
     "beyond": "costs {loss} nats; by {guess} {cost}",
-    "dated runs": "By {step} {at}, of {total} {tokens}, {counts} are at least twice as likely as "
-    "by frequency, for good.",
+    "dated runs": "By {step} {at}, {counts} of {total} {tokens} are at least twice as likely as by "
+    "frequency, for good.",
     "dated": "By {step} {at}, {count} of {total} {tokens} are at least twice as likely as by "
     "frequency, for good.",
     # figures of several runs
