@@ -97,7 +97,7 @@ def test_what_cannot_be_shown_is_said():
 def test_of_several_runs_each_line_has_its_name_and_its_own_dates():
     shown = compare(of_runs([0, 6])).texts()
     plain = str(shown)
-    assert plain.startswith("By step 512, of ") and plain.count("\nfull\n") == 2
+    assert plain.startswith("By step 512, ") and plain.count("\nfull\n") == 2
     first = plain.split("\nLoRA\n")[0]
     assert f"from step {made.STEPS[1]} " in first
     assert (
