@@ -231,3 +231,13 @@ def test_models_without_a_history_share_concepts_without_births():
     assert int(node.in_all) == SHARED
     assert int(node.born_in_all) == int(node.from_start) == 0
     assert "concept_life" not in node
+
+
+def test_results_of_an_earlier_version_are_not_matched_with_those_of_today():
+    common = unit(np.random.default_rng(7), SHARED)
+    births = np.full(SHARED, np.nan)
+    runs = {f"seed {i}": study(i, common, births) for i in range(2)}
+    node = runs["seed 0"]["learned-concepts"].to_dataset()
+    earlier = node.isel(sketch=slice(64))
+    runs["seed 0"]["learned-concepts"] = xr.DataTree(earlier)
+    assert NODE not in og.compare(runs).tree.children

@@ -36,10 +36,14 @@ def _arguments(run: Run) -> dict[str, Any]:
 
 
 def _reads(run: Run, name: str) -> tuple[Any, ...]:
-    """Return what says which tokens the codes of a node are of."""
+    """Return what says which tokens the codes of a node are of, and how many sums tell of each.
+
+    Results of earlier versions have fewer sums.
+    """
     arguments = _arguments(run)[name]
     prints = {
         str(texts.get("name")): texts.get("fingerprint")
         for texts in run.attribute("inputs", [])
     }
-    return (prints, *(arguments.get(key) for key in TOKENS))
+    sums = run.nodes[name].sizes["sketch"]
+    return (sums, prints, *(arguments.get(key) for key in TOKENS))
