@@ -76,8 +76,11 @@ def _only(value: Any, keep: Callable[[str], bool], place: str = "") -> Any:
             if len(kept) < value.sizes[d]:
                 fewer[d] = kept
         unread = [name for name in value.variables if not keep(f"{place} {name}")]
-        data = value.drop_vars(unread).sel(
-            {d: x for d, x in fewer.items() if d not in unread}
+        read = value.drop_vars(unread)
+        # Without its labels a dimension would be read by place.
+        labels = {d: value.variables[d] for d in read.dims if d in value.coords}
+        data = read.assign_coords(labels).sel(
+            {d: x for d, x in fewer.items() if d in read.dims}
         )
         return data if keep("attrs") else data.drop_attrs()
     if isinstance(value, Mapping):

@@ -394,3 +394,21 @@ def test_a_wrong_source_is_refused(tiny):
     recipe, folder, _ = tiny
     with pytest.raises(ArgumentError, match="nowhere"):
         recipe.run(folder / "wrong", quick=True, sources=[str(folder / "nowhere")])
+
+
+def test_layers_without_surrogates_are_not_counted_as_untied():
+    """A number below none is not above it."""
+    tied = np.r_[np.ones(6), np.full(14, np.nan)]
+    names = ("dtw", "mutual_information")
+    values = {"dtw": 0.5, "mutual_information": 2.0}
+    node = xr.Dataset(
+        {name: ("layer", np.full(20, values[name])) for name in names}
+        | {f"{name}_surrogates": ("layer", tied) for name in names}
+    )
+    found = signals._warped([node])
+    assert found.holds is True and "6 of 6 layers" in found.measured
+    untied = node.assign(dtw=node.dtw * 4, mutual_information=node.dtw)
+    assert signals._warped([untied]).holds is False
+    without = signals._warped([node * np.nan])
+    assert without.certainty.value == "open"
+    assert without.reason.value == "noise unknown"

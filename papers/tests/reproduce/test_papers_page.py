@@ -6,9 +6,7 @@ import importlib
 import json
 import re
 
-import numpy as np
 import pytest
-import xarray as xr
 
 from helpers.paths import PAPERS
 from ontogeny.claims import Certainty, Kind, Reason
@@ -55,6 +53,9 @@ def test_a_stored_finding_is_that_of_a_recipe(path):
         assert bool(verdict["reason"]) == is_open
         if is_open:
             assert Reason(verdict["reason"])
+        # Nothing is sure beside a number that nobody knows.
+        if verdict["certainty"] in ("sure", "as controls"):
+            assert "unknown" not in f"{verdict['measured']} {verdict['beside']}"
         # A number, and its null or why none.
         assert verdict["measured"] and verdict["beside"]
         assert "nan" not in re.split(
@@ -125,6 +126,16 @@ def test_the_list_in_the_terminal_is_in_the_order_of_a_column():
     assert {word.split(":")[0] for word in column} == {c.value for c in Certainty}
     with pytest.raises(ArgumentError, match="--by must be"):
         listed("colour")
+
+
+def test_the_terminal_says_what_the_site_says():
+    heads, rows = listed()
+    made = of_evidence("claims_table")
+    assert heads == made.HEADS
+    for line, row in zip(made.table().splitlines()[2:], rows, strict=True):
+        cells = re.sub(r"\[(.*?)\]\(\S+\)", r"\1", line).strip("| ").split(" | ")
+        claim = re.search(r"<summary>(.*?)</summary>", cells[1])[1]
+        assert (cells[0], html.unescape(claim), *cells[2:]) == row
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -202,89 +213,3 @@ def test_the_reference_lists_every_public_name():
     ]
     rooms = ["reproduce.tasks", "reproduce.training"]
     assert sorted(listed) == sorted(names + rooms)
-
-
-NUMBERS = sorted((EVIDENCE / "numbers").glob("*.json"))
-WITHOUT_NUMBERS = 18  # may only fall
-
-
-@pytest.mark.parametrize("path", NUMBERS, ids=lambda path: path.stem)
-def test_stored_numbers_give_the_stored_sentences(path):
-    found, one = collector(), json.loads((EVIDENCE / path.name).read_text("utf-8"))
-    numbers = found.unpacked(json.loads(path.read_text("utf-8")))
-    judge = reproduce.recipe(one["recipe"]).judge
-    assert [verdict.stored() for verdict in judge(*numbers)] == one["verdicts"]
-
-
-def test_recipes_whose_numbers_are_not_stored_become_fewer():
-    without = {path.stem for path in FILES} - {path.stem for path in NUMBERS}
-    assert len(without) <= WITHOUT_NUMBERS, sorted(without)
-    assert not {path.stem for path in NUMBERS} - {path.stem for path in FILES}
-
-
-@pytest.mark.parametrize("texts", ["<U6", np.dtypes.StringDType()], ids=["U", "T"])
-def test_numbers_are_stored_whole_without_what_no_verdict_reads(texts):
-    """Variables and labels that nothing rests on go; NaN, draws and single precision stay.
-
-    Labels that were read from Zarr are texts of any length.
-    """
-    found = collector()
-    data = xr.Dataset(
-        {
-            "x": ("seed", [0.12345678901, np.nan, 3.0]),
-            "unread": ("seed", [1.0, 2.0, 3.0]),
-            "draws": ("draw", [3, 5, 4]),
-        },
-        {"seed": np.array(["a", "b", "unread"], dtype=texts)},
-    )
-
-    def judge(runs, least):
-        one = runs["one"][0]
-        said = f"{one.x.values[0]:.2f} {one.x.values[1]} {one.seed.values[0]}"
-        more = f"{int(one.draws.max())} at most"
-        return [reproduce.Verdict("c", bool(one.x.values[0] > least), said, more)]
-
-    numbers = [{"one": [data], "other": [data]}, 0.1]
-    kept = json.loads(json.dumps(found.smallest(judge, numbers)))
-    (one,) = kept[0]["one"]
-    assert set(kept[0]) == {"one"} and set(one["variables"]) == {"x", "seed", "draws"}
-    assert one["variables"]["x"][2] == [0.12345679, "nan"]
-    assert one["variables"]["draws"][2] == [3, 5, 4] and kept[1] == 0.1
-    (again,), (before,) = judge(*found.unpacked(kept)), judge({"one": [data]}, 0.1)
-    assert again == before
-
-
-def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path, monkeypatch):
-    found, ran, kept = collector(), [], []
-
-    class Recorded:
-        def __init__(self, name):
-            self.name = name
-
-        def run(self, folder, quick):
-            if self.name == "b" and ran == ["a"]:
-                ran.append("stopped")
-                raise KeyboardInterrupt
-            ran.append(self.name)
-            place = folder / f"{self.name}-quick"
-            place.mkdir(parents=True)
-            (place / "report.html").touch()
-
-    class Reproduce:
-        recipe = Recorded
-
-    monkeypatch.setattr(found, "reproduce", Reproduce)
-    monkeypatch.setattr(found, "store", lambda place: kept.append(place.name))
-    monkeypatch.setattr(found, "judge_again", list)
-    monkeypatch.setattr(found, "stored", dict)
-    for constant in ("PAGE", "CLAIMS"):
-        (tmp_path / constant).touch()
-        monkeypatch.setattr(found, constant, tmp_path / constant)
-    monkeypatch.setattr(
-        "sys.argv", ["collect", str(tmp_path / "out"), "a", "b", "--quick"]
-    )
-    with pytest.raises(KeyboardInterrupt):
-        found.main()
-    assert kept == ["a-quick"], "stored before the next one begins"
-    found.main()
-    assert ran == ["a", "stopped", "b"] and kept[-1] == "b-quick"

@@ -147,9 +147,9 @@ def of_figure_2(entropy, growing, seeds=2):
 def test_entropy_and_rank_that_move_together_are_told_from_those_that_do_not():
     # Of one m, nothing is tested of every m.
     early = of_figure_2(FALL, SETTLES_AT_30)
-    assert [v.holds for v in early] == [True, True, True, None]
+    assert [v.holds for v in early] == [True, True, True, None, True]
     late = of_figure_2(FALL, SETTLES_AT_90)
-    assert [v.holds for v in late] == [True, True, False, None]
+    assert [v.holds for v in late] == [True, True, False, None, True]
     assert (
         "fallen at step 20 and 20" in late[2].measured
         and "settles at 90 and 90" in late[2].measured
@@ -302,6 +302,10 @@ def figure_1(growing, null=3.0, seeds=2):
 )
 def test_a_rank_collapses_early_only_if_it_falls_before_30_percent(growing, collapses):
     assert figure_1(growing)[3].holds is collapses
+
+
+def test_attention_that_begins_at_one_position_is_not_uniform_at_first():
+    assert of_figure_2(FALL / 2, SETTLES_AT_30)[4].holds is False
 
 
 def test_entropy_that_never_falls_is_not_said_to_fall_smoothly():

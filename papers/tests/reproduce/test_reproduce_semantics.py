@@ -246,7 +246,7 @@ def test_prose_that_people_wrote_reproduces_what_planted_classes_do():
     if not path.is_file():
         pytest.skip(f"no {path.name} in {DATA}; set ONTOGENY_DATA")
     materials = Materials(path)
-    *groups, axes, single, _, _, one_class, lift, _ = judged_orthants(
+    *groups, axes, single, _, _, _, one_class, lift, _ = judged_orthants(
         orthants.OrthantSize(300, 2000, 4, 19), materials
     )
     assert len(groups) == 3 and all(v.holds for v in groups)
@@ -427,6 +427,14 @@ def test_an_order_that_half_of_the_runs_have_is_neither_shown_nor_refuted(after,
     runs = [xr.Dataset({"since": ("question", row)}) for row in since]
     found = imbalance._of_digits({"a": runs[:5], "b": runs[5:], "even": runs[:2]})
     assert found[1].holds is holds
+
+
+@pytest.mark.parametrize(
+    ("value", "draws", "holds"), [(0.05, 400, True), (0.3, 400, False), (0.3, 20, None)]
+)
+def test_one_single_concept_that_people_recognise_is_enough(value, draws, holds):
+    best = semantics.Score(value, np.linspace(-0.02, 0.02, draws))
+    assert orthants._of_single(best, 5).holds is holds
 
 
 @pytest.mark.parametrize(

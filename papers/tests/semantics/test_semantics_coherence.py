@@ -267,3 +267,16 @@ def test_what_cannot_be_scored_is_refused():
     vectors = semantics.neighbour_vectors("a b c", ["a"])
     with pytest.raises(ArgumentError, match="none of the words is among"):
         semantics.coherence([["x"], ["y"]], {"x": "1", "y": "2"}, neighbours=vectors)
+
+
+def test_draws_that_equal_a_score_are_none_that_are_lower():
+    """A mean of numbers in another order rounds apart."""
+    value = (0.1 + 0.2 + 0.3) / 3
+    equal = (0.3 + 0.2 + 0.1) / 3
+    assert equal < value
+    draws = np.array([equal, 0.1, 0.1])
+    score = semantics.Score(value, draws, draws)
+    assert score.p_value == 0.5
+    assert score.rotated_percentile == pytest.approx(200 / 3)
+    single = semantics.Score(float(np.float32(value)), draws.astype(np.float32))
+    assert single.p_value == 0.5

@@ -28,6 +28,7 @@ from .verdicts import (
 _SEEDS = 5  # below this many no correlation over seeds is tested
 _TOGETHER = 1.5  # times that differ by less than this factor coincide
 _DRAWS = 999
+_UNIFORM = 0.9  # of the entropy of equal weights
 _EARLY = 0.2  # of training, within which a sharp fall is half done
 
 
@@ -71,7 +72,20 @@ def attention_and_rank(results: Found) -> list[Verdict]:
         _smooth(entropy, name, fallen, solved),
         _of_timing(fell, settled, shuffled),
         _of_every_m(attention),
+        _uniform_at_first(name, first, uniform),
     ]
+
+
+def _uniform_at_first(name: str, first: np.ndarray, uniform: float) -> Verdict:
+    """Judge whether attention begins near the entropy of equal weights, which is the highest."""
+    share = first / uniform
+    return Verdict(
+        "attention is nearly uniform at first",
+        unanimous(share >= _UNIFORM, share),
+        f"{name}: entropy {spread(share, 2)} of that of equal weights before training",
+        f"equal weights 1, one position 0; {_UNIFORM} or more of every seed counts; small initial "
+        "weights alone give it",
+    )
 
 
 def _of_every_m(attention: Sequence[xr.Dataset]) -> Verdict:

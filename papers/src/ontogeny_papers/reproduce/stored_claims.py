@@ -21,7 +21,7 @@ COLUMNS = (
     "numbers",
     "command",
 )
-_SHOWN = ("recipe", "claim", "what", "certainty", "seeds")
+_SHOWN = ("recipe", "claim", "what", "certainty", "numbers")
 
 
 def listed(order: str = "recipe") -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -52,4 +52,5 @@ def _row(row: dict[str, str]) -> tuple[str, ...]:
         row["claim"] if row["of_paper"] == "yes" else f"{row['claim']} (not claimed)"
     )
     certainty = ": ".join(filter(None, (row["certainty"], row["reason"])))
-    return (row["recipe"], claim, row["kind"], certainty, row["seeds"])
+    stored = row["seeds"] if row["numbers"] else f"{row['seeds']}, not stored"
+    return (row["recipe"], claim, row["kind"], certainty, stored)

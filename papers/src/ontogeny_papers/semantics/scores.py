@@ -22,6 +22,8 @@ from ontogeny.features.wordspace.concepts import ConceptBasis, signatures
 from .neighbours import NeighbourVectors, mean_similarity
 from .orthant import checked_dims
 
+_TIE = 1e-6  # of a score: as far apart equal ones are in single precision
+
 
 @dataclass(frozen=True, eq=False)
 class Score:
@@ -56,7 +58,7 @@ class Score:
         """
         if np.isnan(self.value):
             return float("nan")
-        below = int((self.permuted < self.value).sum())
+        below = int(_below(self.permuted, self.value).sum())
         return float((1 + len(self.permuted) - below) / (1 + len(self.permuted)))
 
     @property
@@ -64,13 +66,18 @@ class Score:
         """Share of rotated bases that score lower, in percent; NaN without rotations."""
         if self.rotated is None or not len(self.rotated) or np.isnan(self.value):
             return float("nan")
-        return float(100 * (self.rotated < self.value).mean())
+        return float(100 * _below(self.rotated, self.value).mean())
 
     def __repr__(self) -> str:
         text = f"{self.value:.3f}; permuted {_spread(self.permuted)}"
         if self.rotated is not None:
             text += f"; rotated {_spread(self.rotated)}, percentile {self.rotated_percentile:.0f}"
         return f"Score({text})"
+
+
+def _below(draws: np.ndarray, value: float) -> np.ndarray:
+    """Return which draws are lower, and not so by rounding alone."""
+    return np.asarray(draws < value - _TIE * abs(value))
 
 
 @dataclass(frozen=True, eq=False)

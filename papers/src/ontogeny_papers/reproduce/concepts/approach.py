@@ -61,7 +61,7 @@ def _count(values: Sequence[np.ndarray]) -> str:
 def _progressed(node: xr.Dataset, alignment: str) -> np.ndarray:
     """Return whether each curve (distance, layer) fell for good; NaN where noise is unknown."""
     progress = []
-    for distance in node.distance.values:
+    for distance in node.indexes["distance"]:
         select = {"distance": distance, "alignment": alignment}
         floors = floor_of(node, "relative_distance", select, node.layer.values.tolist())
         curves = node.relative_distance.sel(select).transpose("layer", "step").values
@@ -221,7 +221,9 @@ def exponential(
 def best_other(fits: Sequence[xr.Dataset]) -> np.ndarray:
     """Return the mean R² of the best shape other than an exponential, (seeds,)."""
     others = [
-        name for name in fits[0].model.values if name not in ("exponential", "constant")
+        name
+        for name in fits[0].indexes["model"]
+        if name not in ("exponential", "constant")
     ]
     return each(fits, lambda node: node.r2_of.sel(model=others).max("model").mean())
 

@@ -10,7 +10,6 @@ import xarray as xr
 
 from ontogeny import geometry
 from ontogeny.claims import Reason
-from ontogeny.errors import ArgumentError
 from ontogeny.features.concepts.dictionaries import Concepts
 from ontogeny.observables import Observable
 
@@ -47,7 +46,6 @@ def judge(results: Found) -> Sequence[Verdict]:
         _averages_agree(results, extractors),
         _lowers(results, extractors),
         _of_spectrum(the_runs(results, _label("svd"))),
-        _of_orthonormal(),
     ]
 
 
@@ -229,24 +227,6 @@ def _of_spectrum(runs: Sequence[xr.Dataset]) -> Verdict:
         f"random directions of the same lengths give the same: relative difference at most "
         f"{max(apart):.0e}; it is a function of the singular values alone",
         of_paper=False,  # whose dictionaries are averages
-    )
-
-
-def _of_orthonormal() -> Verdict:
-    """State what two_nn makes of a PCA dictionary, whose columns are orthonormal."""
-    W = np.linalg.qr(np.random.default_rng(0).standard_normal((64, 24)))[0]
-    try:
-        value = geometry.two_nn(W.T, n_draws=0).value
-        reason = ""
-    except ArgumentError as error:
-        value = np.nan
-        reason = str(error)
-    return Verdict(
-        "PCA concepts have a dimension by TwoNN",
-        bool(np.isfinite(value)),
-        f"refused: {reason}" if reason else f"{value:.1f}",
-        "24 orthonormal directions, of which all are equally far from each other",
-        of_paper=False,
     )
 
 

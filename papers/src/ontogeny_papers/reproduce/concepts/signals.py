@@ -113,9 +113,11 @@ def _same_layer(
     concepts: Sequence[xr.Dataset], activations: Sequence[xr.Dataset]
 ) -> Verdict:
     table = [[roughness(node) for node in nodes] for nodes in (concepts, activations)]
-    is_finite = bool(np.isfinite(np.array(table)).all())
-    if not is_finite:
-        unknown = "the noise of a layer is unknown"
+    known = np.isfinite(np.array(table)).all(axis=(0, 2))
+    if not known.all():
+        unknown = (
+            f"the noise of a layer is unknown in {(~known).sum()} of {known.size} seeds"
+        )
         return Verdict(_SAME, None, unknown, "no null", reason=Reason.NOISE_UNKNOWN)
     places = np.array(table).argmax(axis=2)
     count = int((places[0] == places[1]).sum())
@@ -170,35 +172,42 @@ def _refits_over_layers(node: xr.Dataset) -> float:
 
 
 def _warped(nodes: Sequence[xr.Dataset]) -> Verdict:
-    """Judge DTW and mutual information beside what the trends alone give, half by chance."""
-    nearer = np.concatenate([(node.dtw < node.dtw_surrogates).values for node in nodes])
-    information = np.concatenate(
-        [
-            (node.mutual_information > node.mutual_information_surrogates).values
-            for node in nodes
-        ]
+    """Judge DTW and mutual information beside what the trends alone give, half by chance.
+
+    Of a layer whose noise is unknown there are no surrogates, and it is left out.
+    """
+    layers = xr.concat([node[_WARPED] for node in nodes], "seed").stack(
+        one=("seed", "layer")
     )
-    counts = [int(is_lower.sum()) for is_lower in (nearer, information)]
-    tests = [more_often(count, len(nearer), 0.5) for count in counts]
-    fewer = [more_often(len(nearer) - count, len(nearer), 0.5)[0] for count in counts]
-    means = [
-        short(each(nodes, lambda node, name=name: node[name].mean()))  # type: ignore[misc]
-        for name in (
-            "dtw",
-            "dtw_surrogates",
-            "mutual_information",
-            "mutual_information_surrogates",
-        )
-    ]
+    tested = layers.dropna("one")
+    count, trials = layers.sizes["one"], tested.sizes["one"]
+    if not trials:
+        unknown = f"no surrogates of any of {count} layers"
+        return Verdict(_TIED, None, unknown, "no null", reason=Reason.NOISE_UNKNOWN)
+    nearer = tested.dtw < tested.dtw_surrogates
+    more = tested.mutual_information > tested.mutual_information_surrogates
+    counts = [int(is_tied.sum()) for is_tied in (nearer, more)]
+    tests = [more_often(tied, trials, 0.5) for tied in counts]
+    fewer = [more_often(trials - tied, trials, 0.5)[0] for tied in counts]
+    means = [f"{float(tested[name].mean()):.2g}" for name in _WARPED]
     return Verdict(
-        "dynamic time warping and mutual information tie concepts to activations layer by layer",
-        decided(all(more for more, _ in tests), all(fewer)),
-        f"warping distance {means[0]}, below its surrogates in {counts[0]} of {len(nearer)} "
-        f"layers; mutual information {means[2]} nats, above them in {counts[1]}",
+        _TIED,
+        decided(all(often for often, _ in tests), all(fewer)),
+        f"warping distance {means[0]}, below its surrogates in {counts[0]} of {trials} layers that "
+        f"have some (of {count}); mutual information {means[2]} nats, above them in {counts[1]}",
         f"trends alone {means[1]} and {means[3]} nats; half of the layers by chance (p = "
         f"{tests[0][1]:.2g} and {tests[1][1]:.2g}, taking layers as independent)",
         reason=Reason.WITHIN_CHANCE,
     )
+
+
+_TIED = "dynamic time warping and mutual information tie concepts to activations layer by layer"
+_WARPED = [
+    "dtw",
+    "dtw_surrogates",
+    "mutual_information",
+    "mutual_information_surrogates",
+]
 
 
 # ---- recipes ------------------------------------------------------------------------------------

@@ -18,6 +18,9 @@ from .concept_recipe import ConceptRecipe, sizes
 from .extractors import concepts
 from .paths import the_runs
 
+_PLANTED = "planted pairs"
+_PAIRS = 20
+_SINGULAR = 1e12  # condition from which few digits of an inverse are right
 _LATE = 0.75  # of the training, from where on velocities count as late
 
 
@@ -26,7 +29,8 @@ def judge(results: Found) -> Sequence[Verdict]:
     runs = the_runs(results, "concepts-ica-transforms")
     return [
         _carries(runs),
-        _printed_inverse(),
+        _invertible(runs),
+        _printed_inverse(the_runs(results, _PLANTED)),
         _spikes(runs),
         _cumulative(runs),
         _velocity(runs),
@@ -53,26 +57,51 @@ def _carries(runs: Sequence[xr.Dataset]) -> Verdict:
     )
 
 
-def _printed_inverse() -> Verdict:
-    """Judge the report's T⁻¹ on pairs that are equivalent by construction."""
+def _invertible(runs: Sequence[xr.Dataset]) -> Verdict:
+    """State that every map has an inverse, as nearly every matrix has."""
+    condition = np.array([float(run.condition.max(skipna=False)) for run in runs])
+    return Verdict(
+        "an invertible transform is found at every step and layer",
+        unanimous(condition < _SINGULAR, condition),
+        f"largest condition number of all steps and layers: {short(condition)}",
+        f"below {_SINGULAR:.0e} counts; matrices of random numbers are invertible as well, so that "
+        "this tells of no concepts",
+        alike=True,
+    )
+
+
+def with_planted(results: Found) -> Found:
+    """Return nodes with what both inverses leave of the codes of pairs that are planted."""
+    return {**results, _PLANTED: {_PLANTED: [_planted()]}}
+
+
+def _planted() -> xr.Dataset:
+    """Return the share of the codes that T⁻¹ and T⁻ᵀ leave, of pairs of Definition 54."""
     rng = np.random.default_rng(0)
-    printed = []
-    right = []
-    for _ in range(20):
+    left: dict[str, list[float]] = {"inverse": [], "transposed_inverse": []}
+    for _ in range(_PAIRS):
         U = rng.standard_normal((60, 8))
         W = rng.standard_normal((32, 8))
         R = np.eye(8) + 0.3 * rng.standard_normal((8, 8)) / np.sqrt(8)
         U_t = U @ R
         W_t = W @ np.linalg.inv(R).T
         T = np.asarray(dynamics.transform(W_t, U_t, W, U).matrix)
-        size = np.linalg.norm(U_t)
-        printed.append(np.linalg.norm(U_t - U @ np.linalg.inv(T)) / size)
-        right.append(np.linalg.norm(U_t - U @ np.linalg.inv(T).T) / size)
+        back = np.linalg.inv(T)
+        for name, matrix in zip(left, (back, back.T), strict=True):
+            apart = np.linalg.norm(U_t - U @ matrix) / np.linalg.norm(U_t)
+            left[name].append(float(apart))
+    return xr.Dataset({name: ("pair", values) for name, values in left.items()})
+
+
+def _printed_inverse(planted: Sequence[xr.Dataset]) -> Verdict:
+    """Judge the report's T⁻¹ on pairs that are equivalent by construction."""
+    (pairs,) = planted
+    printed, right = pairs.inverse.values, pairs.transposed_inverse.values
     return Verdict(
         "the codes of equivalent pairs go by the inverse of the transform, T⁻¹",
-        bool(max(printed) < 1e-6),
-        f"on 20 planted pairs of Definition 54 it leaves {short(np.array(printed))} of the codes",
-        f"T⁻ᵀ leaves {max(right):.0e} at most, as W = W_T T implies; used here",
+        bool(printed.max() < 1e-6),
+        f"on {len(printed)} planted pairs of Definition 54 it leaves {short(printed)} of the codes",
+        f"T⁻ᵀ leaves {right.max():.0e} at most, as W = W_T T implies; used here",
     )
 
 
@@ -183,5 +212,6 @@ RECIPES = (
         *sizes(lambda n, m: (concepts("ica", n, m), TransformDynamics("concepts-ica"))),
         "a second regime of thousands of steps; two seeds and eight concepts.",
         judge=judge,
+        reduced=with_planted,
     ),
 )

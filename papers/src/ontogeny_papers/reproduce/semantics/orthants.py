@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 from ontogeny import semantics
+from ontogeny.claims import Reason
 from ontogeny.features.wordspace.concepts import ConceptBasis
 from ontogeny.features.wordspace.support import Support
 
@@ -16,8 +17,10 @@ from ...observables.words.views.clouds import clusters_view, orthants_view
 from ...observables.words.views.page import semantics_page
 from ..formats import p_value
 from ..recipe import Findings, Materials
-from ..verdicts import LEVEL, Verdict, more_often
+from ..verdicts import LEVEL, Verdict, decided, more_often
 from .groupings import (
+    AGREEMENT,
+    LEAST,
     as_dataset,
     groupings_view,
     known_classes,
@@ -223,7 +226,26 @@ def _verdicts(scores: xr.Dataset, size: OrthantSize) -> list[Verdict]:
             )
             for p in size.depths[1:]
         ),
+        _of_single(single, size.dims),
     ]
+
+
+def _of_single(best: semantics.Score, concepts: int) -> Verdict:
+    """Judge whether no single concept gives groups that people recognise; one does if the best does.
+
+    It is chosen of several, which its p-value must outweigh.
+    """
+    p = min(1.0, best.p_value * concepts)
+    is_group = best.value >= AGREEMENT
+    return Verdict(
+        "single concepts are not groups that people recognise (Fig. 14)",
+        decided(not is_group, is_group and p <= LEVEL, best.value),
+        f"adjusted mutual information with word classes of the poles of the best of {concepts} "
+        f"{best.value:.2f}",
+        f"random groups of the same sizes {spread(best.permuted)} ({p_value(p)}, times "
+        f"{concepts}); {LEAST}",
+        reason=Reason.WITHIN_CHANCE,
+    )
 
 
 def _of_shares(data: xr.Dataset) -> Verdict:
