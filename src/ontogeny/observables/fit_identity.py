@@ -8,8 +8,8 @@ import numpy as np
 
 from ..inputs.sampling import TokenSample
 
-# Numbers by which a concept is known again. Of 64, three runs of 70 components shared two by chance
-# where codes had to correlate by .5.
+# Numbers by which a concept is known again. By 64, three runs of 70 components shared two or three
+# concepts more than by their codes, where these had to correlate by .5.
 SKETCH = 256
 BITS = 64  # of each mixed key
 

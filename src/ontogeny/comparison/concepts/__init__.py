@@ -1,6 +1,6 @@
 """Concepts over the runs of a comparison: those of each run matched, or one dictionary over all."""
 
-from .found import found_by_runs
+from .matches import found_by_runs
 from .node import NODE
 from .same_tokens import comparable
 from .shared import concepts_of_runs, price_of_concepts

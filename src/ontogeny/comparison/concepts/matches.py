@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,11 @@ def found_by_runs(runs: Sequence[Run], name: str) -> xr.Dataset | None:
         parts = [_Found.of(node.sel(layer=layer)) for node in nodes]
         one = _shared(dict(zip(names, parts, strict=True)))
         controls = [_shared(dict(enumerate(some))) for some in _sets_of_controls(parts)]
-        of_layers[layer] = (one.concepts, [each.concepts for each in controls])
+        by_chance = _by_chance([part.sketch for part in parts])
+        of_layers[layer] = (
+            replace(one.concepts, chance=by_chance),
+            [each.concepts for each in controls],
+        )
         named.append(
             (one.named, max((each.named for each in controls), default=np.nan))
         )
@@ -200,7 +204,6 @@ def _shared(parts: Mapping[Any, _Found]) -> _Shared:
         of_members("high"),
         life,
         _labels(of_runs, members, phi),
-        _by_chance([part.sketch for part in of_runs]),
     )
     return _Shared(concepts, float((concepts.everywhere & (phi > 0).any(axis=0)).sum()))
 
