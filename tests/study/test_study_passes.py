@@ -1,5 +1,6 @@
 """A study loads each checkpoint once and runs its texts through it once."""
 
+import weakref
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -265,3 +266,31 @@ def test_what_needs_no_state_is_stored_before_there_is_one(tmp_path, monkeypatch
     monkeypatch.setattr(FromAllSteps, "prepare", prepare)
     assert {e.cell.node for e in left.entries if e.to_do} == {"from-all-steps"}
     assert not study.run(tmp_path / "s").problems()
+
+
+@dataclass(frozen=True)
+class ReadAndLetGo(FromAllSteps):
+    """Notes which activations are in memory when all checkpoints have been read."""
+
+    kind: ClassVar[str] = "read-and-let-go"
+    held: ClassVar[list] = []
+
+    def prepare(self, run):
+        need = self.needs()[0]
+        means = []
+        read = []
+        for step in run.steps:
+            values = run.reading(int(step))[need]["transformer.h.0.mlp"]
+            means.append(float(values.mean()))
+            read.append(weakref.ref(values))
+            del values
+        self.held.append([is_there() is not None for is_there in read])
+        return xr.Dataset({"mean": sum(means)})
+
+
+def test_a_fit_over_steps_keeps_no_activations_that_it_has_read(tmp_path):
+    torch.manual_seed(0)
+    trajectory = og.Trajectory.from_models({step: tiny_models.gpt2() for step in STEPS})
+    ReadAndLetGo.held.clear()
+    og.Study(trajectory, tiny_inputs(TEXTS), ReadAndLetGo()).run(tmp_path)
+    assert ReadAndLetGo.held == [[False] * len(STEPS)]

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...concepts.beyond_token import centred
+from ...scratch import let_go
 from .parts import Predictor, scale_of, scaled
 
-FEW = 64  # codes that are in memory in double precision at a time
+FEW = 64  # codes that are in memory at a time
 
 
 def presence(read: Predictor, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -20,21 +21,30 @@ def presence(read: Predictor, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray
     other one. The squared strength is the share of the variance of `read.X` that a component writes
     alone, less what noise writes.
     """
-    n = len(read.X)
     size = max(float(np.einsum("nm,nm->", read.X, read.X, dtype=np.float64)), 1e-30)
     readable = []
     strength = []
-    for stored in codes:  # in half precision, one fit in memory at a time
-        fit = np.asarray(stored, dtype=np.float32)
-        readable.append(read.readable(fit))
-        variance = _variance(fit)
-        written = _written(read.X, fit, variance)
-        share = np.einsum("rm,rm->r", written, written) * variance * n / size
-        strength.append(np.sqrt(np.maximum(share - 1 / n, 0)))
+    for stored in codes:
+        parts = [_of_some(read, some, size) for some in few_at_a_time(stored)]
+        let_go(stored)
+        readable.append(np.concatenate([part[0] for part in parts], axis=1))
+        strength.append(np.concatenate([part[1] for part in parts]))
     halves = np.mean(readable, axis=1)
     for fit_number, other in ((1, 1), (2, 0)):
         halves[fit_number] = readable[fit_number][other]
     return halves, np.stack(strength)
+
+
+def _of_some(
+    read: Predictor, stored: np.ndarray, size: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return readability (2, s) and strength (s,) of codes (n, s) in half precision."""
+    n = len(read.X)
+    codes = np.asarray(stored, dtype=np.float32)
+    variance = _variance(codes)
+    written = _written(read.X, codes, variance)
+    share = np.einsum("rm,rm->r", written, written) * variance * n / size
+    return read.readable(codes), np.sqrt(np.maximum(share - 1 / n, 0))
 
 
 def decoders(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -54,7 +64,7 @@ def _variance(codes: np.ndarray) -> np.ndarray:
 
 
 def few_at_a_time(codes: np.ndarray) -> list[np.ndarray]:
-    """Return codes (n, r) by a few columns: in double precision all take twice their memory."""
+    """Return codes (n, r) by a few columns: what is made of all takes several times their memory."""
     return np.array_split(codes, max(codes.shape[1] // FEW, 1), axis=1)
 
 

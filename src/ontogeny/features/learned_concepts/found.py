@@ -134,7 +134,6 @@ class Finder:
         of_grown: dict[str, Any] = {}
         if grown:
             readable = np.max([self._readable(X, fits) for X in grown], axis=0)
-            let_go(fits)
             of_grown["grown_readability"] = ("fit", "concept"), readable
             # A base that is tuned has learned before, and grown it has too.
             if starts_untrained:

@@ -45,15 +45,18 @@ class Context:
         What the cell reads that is computed.
     later
         What cells of other tasks will read of each step.
+    is_alone
+        Whether no other cell reads these values.
     shared
         What the observables of its checkpoint compute alike.
     """
 
     job: Job
     trajectory: Trajectory
-    values: Mapping[Need, Any]
+    values: dict[Need, Any]
     dependencies: Dependencies
     later: Mapping[int, Sequence[Need]] = field(default_factory=dict)
+    is_alone: bool = False
     shared: Shared = field(default_factory=Shared)
 
 
@@ -272,8 +275,15 @@ class StateCell(StudyCell):
     def compute(self, context: Context) -> Outcome:
         """Return the state; an empty dataset stands for None."""
         observable = context.job.by_name[self.node]
+        # Read again from files where it is asked again: 200 MB of 100,000 tokens would be idle.
+        once = context.is_alone and observable.prepares_over_steps
         view = RunView(
-            context.job, context.trajectory, observable, context.values, context.later
+            context.job,
+            context.trajectory,
+            observable,
+            context.values,
+            context.later,
+            once,
         )
         try:
             state = observable.prepare(view)

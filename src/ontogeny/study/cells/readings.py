@@ -121,9 +121,11 @@ class RunView:
         job: Job,
         trajectory: Trajectory,
         observable: Observable,
-        values: Mapping[Need, Any],
+        values: dict[Need, Any],
         later: Mapping[int, Sequence[Need]] | None = None,
+        once: bool = False,
     ) -> None:
+        self._once = once  # the values go with the first reading of the reference step
         self._later = later or {}
         self.reference_step = job.settings.reference_step
         self._job = job
@@ -160,7 +162,11 @@ class RunView:
         self._read.add(int(step))
         self.is_of_steps |= int(step) != self.reference_step
         needs = own_needs(self._observable)
-        values = self._at_reference if step == self.reference_step else {}
+        values: dict[Need, Any] = {}
+        if step == self.reference_step:
+            values.update(self._at_reference)
+            if self._once:
+                self._at_reference.clear()
         if any(need not in values for need in needs):
             later = self._later.get(int(step), ())
             values = Lazily(

@@ -224,9 +224,10 @@ def _is_blocked(job: Job, cell: StudyCell, report: Done) -> bool:
     return bool(reason)
 
 
-def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> None:
+def _compute(job: Job, task: Task, cells: Sequence[StudyCell], report: Done) -> None:
     values = _values(job, task, cells)
     shared = Shared()
+    is_alone = len(cells) == 1
     for cell in cells:
         header = header_of(job.folder, [cell])
         dependencies = Dependencies(job.folder, cell.reads, header)
@@ -235,9 +236,10 @@ def _compute(job: Job, task: Task, cells: Iterable[StudyCell], report: Done) -> 
         activity.now(f"computing {cell.label}")
         try:
             _check_code(job, cell)
-            outcome = cell.compute(
-                Context(job, task.trajectory, values, dependencies, task.later, shared)
+            context = Context(
+                job, task.trajectory, values, dependencies, task.later, is_alone, shared
             )
+            outcome = cell.compute(context)
             _check_weights(job, task)
             full = {**fingerprint, **outcome.observed_dependencies}
             cell_result = _cell(job, outcome.data, full, outcome.status, outcome.notes)
@@ -290,7 +292,7 @@ def _check_weights(job: Job, task: Task) -> None:
             )
 
 
-def _values(job: Job, task: Task, cells: Iterable[StudyCell]) -> Mapping[Need, Any]:
+def _values(job: Job, task: Task, cells: Iterable[StudyCell]) -> dict[Need, Any]:
     """Return what the cells of a task need of its checkpoint."""
     needs = [*task.ahead, *chain(*(cell.needs(job.by_name) for cell in cells))]
     if task.step is None or not needs:
