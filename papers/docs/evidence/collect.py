@@ -27,7 +27,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from packing import smallest, unpacked
+import packing
 
 import ontogeny as og
 from ontogeny_papers import reproduce
@@ -100,7 +100,9 @@ def numbers_in(folder: Path) -> list[Any] | None:
     count = len(seeds) if seeds and not sources else None
     size, materials, _ = recipe.prepared(folder.parent, quick, count, sources=sources)
     numbers = recipe.measured(size, materials).numbers
-    return None if recipe.judge is None else smallest(recipe.judge, list(numbers))
+    return (
+        None if recipe.judge is None else packing.smallest(recipe.judge, list(numbers))
+    )
 
 
 def judge_again() -> list[str]:
@@ -109,7 +111,7 @@ def judge_again() -> list[str]:
     for path in sorted(NUMBERS.glob("*.json")):
         finding = json.loads((HERE / path.name).read_text("utf-8"))
         judge = reproduce.recipe(finding["recipe"]).judge
-        numbers = unpacked(json.loads(path.read_text("utf-8")))
+        numbers = packing.unpacked(json.loads(path.read_text("utf-8")))
         today = [verdict.stored() for verdict in judge(*numbers)]
         for before, now in zip_longest(finding["verdicts"], today, fillvalue={}):
             if [before.get(key) for key in _KEYS] != [now.get(key) for key in _KEYS]:

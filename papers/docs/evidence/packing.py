@@ -10,7 +10,9 @@ import numpy as np
 import xarray as xr
 
 _LONGEST = 60  # characters of an attribute
-_LARGEST = 1_000_000  # bytes of a file of numbers
+_LARGEST = 2_000_000  # bytes of a file of numbers
+_MANY = 1000  # values from which on shares are stored as whole numbers
+_WHOLES = 4096  # of which such shares are
 
 
 def smallest(
@@ -27,7 +29,7 @@ def smallest(
 
     names = sorted({name for value in numbers for name in _names(value)})
     numbers = _without(numbers, [*names, "attrs"], same)
-    text = json.dumps([packed(value) for value in numbers])
+    text = json.dumps([packed(value) for value in numbers], separators=(",", ":"))
     return json.loads(text) if len(text) <= _LARGEST else None
 
 
@@ -130,8 +132,17 @@ def _described(values: np.ndarray) -> tuple[str, Any]:
 
 
 def _values(values: np.ndarray) -> Any:
-    """Return values; of what is mostly NaN the others alone, with their places."""
-    if values.dtype.kind != "f" or np.isnan(values).sum() <= values.size / 2:
+    """Return values; of what is mostly NaN the others alone, with their places.
+
+    Of many shares of one whole, as draws of a score are, the counts: a third of the bytes.
+    """
+    if values.dtype.kind != "f":
+        return _single(values.tolist())
+    if np.isnan(values).sum() <= values.size / 2:
+        whole = _common_whole(values)
+        if whole:
+            counts = np.rint(values * whole).astype(int)
+            return {"of": whole, "counts": counts.tolist()}
         return _single(values.tolist())
     at = np.flatnonzero(~np.isnan(values))
     gaps = np.diff(at, prepend=0).tolist()
@@ -142,9 +153,22 @@ def _values(values: np.ndarray) -> Any:
     }
 
 
+def _common_whole(values: np.ndarray) -> int:
+    """Return the least whole that all of many values are shares of; 0 of others."""
+    if values.size < _MANY or not np.isfinite(values).all():
+        return 0
+    some = np.unique(values)
+    for whole in range(1, _WHOLES + 1):
+        if np.allclose(some * whole, np.rint(some * whole), rtol=0, atol=1e-7):
+            return whole
+    return 0
+
+
 def _whole(values: Any, dtype: str) -> np.ndarray:
     if not isinstance(values, dict):
         return np.array(values, dtype=dtype)
+    if "of" in values:
+        return np.asarray(np.array(values["counts"]) / values["of"], dtype=dtype)
     whole = np.full(values["shape"], np.nan, dtype=dtype)
     whole.flat[np.cumsum(values["gaps"], dtype=int)] = values["values"]
     return whole
