@@ -1,8 +1,12 @@
 """What peft writes opens as peft's own merged model, bit for bit, or is refused in one line."""
 
+import gc
 import json
 import os
+import pickle
 import shutil
+import weakref
+from dataclasses import dataclass
 
 import pytest
 import torch
@@ -447,6 +451,40 @@ def test_an_adapter_is_opened_once_and_its_base_once_for_all(tmp_path, monkeypat
             run[step].model()
             control[step].model()
     assert len(opened) == 3 and len(read_bases) == 1
+
+
+@dataclass(frozen=True)
+class Builds:
+    """Builds the base, as what opens a GGUF file does; equal to every other one."""
+
+    def __call__(self):
+        return llama()
+
+
+@pytest.mark.parametrize(("model", "built"), [(Builds(), 1), (llama(), 4)])
+def test_a_base_is_built_once_for_all_tasks_that_a_process_is_sent(
+    tmp_path, monkeypatch, model, built
+):
+    """A module of the user is another one in each task: it goes, and its adapters with it."""
+    write(tmp_path, llama, lora()())
+    bases_built = []
+    build = weights.base_module
+
+    def noted(*arguments):
+        module = build(*arguments)
+        bases_built.append(weakref.ref(next(module.parameters())))
+        return module
+
+    monkeypatch.setattr(weights, "base_module", noted)
+    run = Trajectory.from_folder(tmp_path / "run", model=model)
+    for _ in range(4):
+        sent = pickle.loads(pickle.dumps(run))
+        with sent[10].open() as reader:
+            reader.get("model.layers.0.self_attn.q_proj.weight")
+        del sent, reader
+    gc.collect()
+    assert len(bases_built) == built
+    assert sum(weight() is not None for weight in bases_built) <= 2
 
 
 def test_weights_beside_an_adapter_are_named_as_not_read(tmp_path, caplog):
