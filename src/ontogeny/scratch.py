@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import mmap
 import os
 import shutil
 import tempfile
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -75,3 +77,25 @@ def let_go(array: np.ndarray) -> None:
         held = held.base
     if isinstance(held, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         held.madvise(mmap.MADV_DONTNEED)
+
+
+def trim_heap() -> None:
+    """Give memory that was freed back to the system, where the C library can be told so.
+
+    It keeps blocks of up to 32 MB for later ones: of 100,000 tokens .9 GB beside .8 in use.
+
+    Examples
+    --------
+    >>> trim_heap()
+    """
+    trim = getattr(_c_library(), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
+@lru_cache(maxsize=1)
+def _c_library() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(None)  # what this process is linked with
+    except (OSError, TypeError):  # Windows has none
+        return None

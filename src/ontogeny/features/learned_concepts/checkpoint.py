@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ...concepts.beyond_token import centred
-from ...scratch import let_go
 from .parts import Predictor, scale_of, scaled
 
 FEW = 64  # codes that are in memory at a time
@@ -26,7 +25,7 @@ def presence(read: Predictor, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray
     strength = []
     for stored in codes:
         parts = [_of_some(read, some, size) for some in few_at_a_time(stored)]
-        let_go(stored)
+        let_go_unchanged(stored)
         readable.append(np.concatenate([part[0] for part in parts], axis=1))
         strength.append(np.concatenate([part[1] for part in parts]))
     halves = np.mean(readable, axis=1)

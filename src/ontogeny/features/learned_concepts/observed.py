@@ -260,6 +260,8 @@ class LearnedConcepts(OfSampledActivations):
             layer = layer_state(state, path)
             # Layers with fewer of them end in none: a slice of a file's map, and no copy.
             layer = layer.isel(concept=slice(int(layer["again"].notnull().sum())))
+            codes = layer["codes"].values
+            let_go_unchanged(codes)  # its digest was read
             values = to_numpy(A)
             H = centred(values)
             L = tokens.left(H)
@@ -271,7 +273,6 @@ class LearnedConcepts(OfSampledActivations):
                 first = layer["first"].values[:, : H.shape[1]].astype(np.float32)
                 learned = Predictor(first, half).left(L)
                 variables["learned_share"] = tokens.share(learned, H)
-            codes = layer["codes"].values
             read = Predictor(scaled(L), half)
             readable, strength = presence(read, codes)
             variables |= {

@@ -22,6 +22,7 @@ from ... import activity
 from ...errors import CheckpointError, NonFiniteError, StoreError
 from ...needs import Need
 from ...own_code import Sendable, reason
+from ...scratch import trim_heap
 from ...store import Cell, difference, plain, write_cell
 from ...trajectory import Trajectory
 from ...trees import found_in
@@ -254,6 +255,7 @@ def _compute(job: Job, task: Task, cells: Sequence[StudyCell], report: Done) -> 
             _write(job, cell, cell_result)
         _note(job, cell, cell_result.status)
         _report(cell, cell_result, report)
+        trim_heap()
 
 
 def _check_code(job: Job, cell: StudyCell) -> None:
