@@ -124,6 +124,7 @@ class Finder:
         fits[0] = codes
         for half, of_half in enumerate(_halves(merged, joined["kept"])):
             fits[1 + half] = of_half
+            let_go(fits)
         for fit, step in zip(fits[3:], earlier, strict=True):
             other, near = nearest(codes, found[step].codes)
             fit[:] = np.where(near >= AGAIN, other, 0)

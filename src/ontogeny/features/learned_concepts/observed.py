@@ -31,7 +31,7 @@ from ...observables.pieces import (
     whole_numbers,
     with_pieces,
 )
-from ...scratch import let_go, scratch_array
+from ...scratch import let_go, scratch_array, trim_heap
 from ...trees import Nodes
 from .checkpoint import directions, let_go_unchanged, presence
 from .declared import COUNTS, FOUND, NAMES, QUANTITIES, SECTION, VARIABLES
@@ -188,6 +188,7 @@ class LearnedConcepts(OfSampledActivations):
             found = finder.layer(X, blank[path], left, larger)
             for array in (X, blank[path], *left.values(), *larger):
                 let_go(array)
+            trim_heap()
             return found
 
         state = by_layer(rows[start], one)
