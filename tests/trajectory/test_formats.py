@@ -4,6 +4,7 @@ import math
 import os
 import pickle
 import shutil
+import struct
 from types import SimpleNamespace
 
 import gguf
@@ -18,8 +19,9 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from ontogeny import Trajectory
 from ontogeny.errors import CheckpointError
 from ontogeny.trajectory.weights import find_weights
-from ontogeny.trajectory.weights.formats import deepspeed
+from ontogeny.trajectory.weights.formats import deepspeed, gguf_header
 from ontogeny.trajectory.weights.formats import gguf as gguf_format
+from ontogeny.trajectory.weights.formats.gguf_header import is_whole
 
 
 def build():
@@ -366,7 +368,8 @@ def test_an_adapter_on_a_gguf_file_has_the_logits_of_peft(llama, tmp_path):
 
 def test_a_gguf_file_is_not_called_pickled(llama, caplog, capsys, monkeypatch):
     monkeypatch.setattr("ontogeny.trajectory.weights.announced.topics", set())
-    assert Trajectory.from_folder(llama[1]).steps.tolist() == [0]
+    with Trajectory.from_folder(llama[1])[0].open():
+        pass
     assert "pickled" not in caplog.text and "quantised" in caplog.text
     assert "GGUF tensors" not in capsys.readouterr().err  # no bar of transformers'
 
@@ -396,6 +399,45 @@ def test_files_of_a_run_are_converted_once_as_far_as_memory_goes(
             assert len(reader.names()) == len(model.state_dict())
     assert len(names) == read
     assert run.tokenizer() is run.tokenizer() and len(names) == read + 1
+
+
+def test_a_gguf_file_is_opened_by_its_header_and_converted_when_it_is_read(
+    llama, monkeypatch
+):
+    """Finding that there is nothing to do took the conversion of all weights."""
+    _, path = llama
+    converted = []
+    monkeypatch.setattr(
+        gguf_format, "_tensors", lambda *file: converted.append(file) or {}
+    )
+    checkpoint = Trajectory.from_folder(path.rename(path.with_name("ckpt_5.gguf")))[5]
+    assert checkpoint.weights.on_disk() is not None and not converted
+    with checkpoint.open():
+        assert len(converted) == 1
+
+
+def test_blocks_of_gguf_files_have_the_sizes_of_its_own_package():
+    sizes = {int(kind): size for kind, size in gguf.GGML_QUANT_SIZES.items()}
+    assert {kind: sizes[kind] for kind in gguf_header._BLOCKS} == gguf_header._BLOCKS
+
+
+@pytest.mark.parametrize("missing", [1, 4, 100])
+def test_a_gguf_file_that_was_cut_off_is_not_whole(llama, missing):
+    _, path = llama
+    whole = path.read_bytes()
+    assert is_whole(path)
+    path.write_bytes(whole[:-missing])
+    assert not is_whole(path)
+    path.write_bytes(whole[:missing])
+    assert not is_whole(path)
+
+
+def test_a_header_of_arrays_in_arrays_without_end_is_not_whole(tmp_path):
+    path = tmp_path / "model.gguf"
+    counts = struct.pack("<4sIQQ", b"GGUF", 3, 1, 1)
+    array = struct.pack("<IQ", 9, 1)
+    path.write_bytes(counts + struct.pack("<QcI", 1, b"a", 9) + array * 10_000)
+    assert not is_whole(path)
 
 
 def test_a_damaged_gguf_file_is_refused_in_one_line(tmp_path):

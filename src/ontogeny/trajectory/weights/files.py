@@ -204,12 +204,16 @@ class WeightFiles:
         What reads them together, in a format of its own; None of plain files.
     key
         Under which of several keys of the files the weights stand; None: the usual ones.
+    is_whole
+        Says of a file by its header that it can be read, where reading takes long; None: it is
+        opened to see.
     """
 
     files: tuple[Path, ...]
     pickled: bool = False
     reader: Callable[[tuple[Path, ...]], Reader] | None = None
     key: str | None = None
+    is_whole: Callable[[Path], bool] | None = None
 
     def stamp(self) -> tuple[tuple[str, int, int, int], ...]:
         """Return path, size, modification and change time (ns) of every file: the key of caches.
@@ -271,7 +275,8 @@ class WeightFiles:
         """
         for path in self.files if self.pickled else ():
             check_whole_pickle(path)
-        if not self.pickled:
+        is_known = self.is_whole is not None and all(map(self.is_whole, self.files))
+        if not (self.pickled or is_known):
             with self.open():
                 pass
 

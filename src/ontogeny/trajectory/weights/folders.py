@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...errors import CheckpointError
 from .files import WeightFiles
-from .formats import SUFFIX_READERS, find_format
+from .formats import SUFFIX_HEADERS, SUFFIX_READERS, find_format
 from .recognised import unreadable
 
 SAFE = "model.safetensors"
@@ -96,9 +96,9 @@ def _at(path: Path) -> WeightFiles | None:
 def _find(path: Path) -> WeightFiles:
     if path.is_file():
         reader = SUFFIX_READERS.get(path.suffix)
-        return WeightFiles(
-            (path,), reader is None and path.suffix != _SAFE_SUFFIX, reader
-        )
+        pickled = reader is None and path.suffix != _SAFE_SUFFIX
+        is_whole = SUFFIX_HEADERS.get(path.suffix)
+        return WeightFiles((path,), pickled, reader, is_whole=is_whole)
     if (files := _at(path)) is not None:
         return files
     others = weight_files(path) if path.is_dir() else []

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files import WeightFiles
-from . import dcp, deepspeed, gguf, litgpt, tensor_bundle
+from . import dcp, deepspeed, gguf, gguf_header, litgpt, tensor_bundle
 
 _FINDERS: tuple[Callable[[Path], WeightFiles | None], ...] = (dcp.find, deepspeed.find)
 
@@ -15,6 +15,11 @@ _FINDERS: tuple[Callable[[Path], WeightFiles | None], ...] = (dcp.find, deepspee
 SUFFIX_READERS: Mapping[str, Callable[..., Any]] = {
     gguf.SUFFIX: gguf.read,
     tensor_bundle.SUFFIX: tensor_bundle.read,
+}
+
+# What says by the header of such a file that it is whole, where reading takes long.
+SUFFIX_HEADERS: Mapping[str, Callable[[Path], bool]] = {
+    gguf.SUFFIX: gguf_header.is_whole
 }
 
 
