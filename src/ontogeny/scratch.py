@@ -70,13 +70,31 @@ def let_go(array: np.ndarray) -> None:
     >>> array
     array([3., 3.], dtype=float32)
     """
+    if not _is_copied_on_writing(array):
+        let_go_unchanged(array)
+
+
+def let_go_unchanged(array: np.ndarray) -> None:
+    """Do so with a map that is copied on writing, as of a stored cell, before it is written to.
+
+    Examples
+    --------
+    >>> let_go_unchanged(np.zeros(2))  # lies in no file
+    """
     held: object = array
     while isinstance(held, np.ndarray):
-        if isinstance(held, np.memmap) and held.mode == "c":
-            return
         held = held.base
     if isinstance(held, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         held.madvise(mmap.MADV_DONTNEED)
+
+
+def _is_copied_on_writing(array: np.ndarray) -> bool:
+    held: object = array
+    while isinstance(held, np.ndarray):
+        if isinstance(held, np.memmap) and held.mode == "c":
+            return True
+        held = held.base
+    return False
 
 
 def trim_heap() -> None:

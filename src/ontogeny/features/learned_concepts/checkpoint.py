@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import mmap
 from typing import Any
 
 import numpy as np
 
 from ...concepts.beyond_token import centred
+from ...scratch import let_go_unchanged
 from .parts import Predictor, scale_of, scaled
 
 FEW = 64  # codes that are in memory at a time
@@ -87,16 +87,3 @@ def directions(
         "mean": ("feature", whole.mean(axis=0).astype(np.float32)),
         "scale": ("feature", scale.astype(np.float32)),
     }
-
-
-def let_go_unchanged(array: np.ndarray) -> None:
-    """Take what was read of a state's file out of memory, until it is read again.
-
-    `let_go` keeps such maps, which are copied on writing, as what was written would be lost. Here
-    nothing is: of 100,000 tokens of four layers .9 GB stayed in memory.
-    """
-    held: object = array
-    while isinstance(held, np.ndarray):
-        held = held.base
-    if isinstance(held, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        held.madvise(mmap.MADV_DONTNEED)

@@ -31,9 +31,9 @@ from ...observables.pieces import (
     whole_numbers,
     with_pieces,
 )
-from ...scratch import let_go, scratch_array, trim_heap
+from ...scratch import let_go, let_go_unchanged, scratch_array, trim_heap
 from ...trees import Nodes
-from .checkpoint import directions, let_go_unchanged, presence
+from .checkpoint import directions, presence
 from .declared import COUNTS, FOUND, NAMES, QUANTITIES, SECTION, VARIABLES
 from .found import Finder, labelled
 from .lives import claims, with_lives
