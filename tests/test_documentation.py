@@ -18,7 +18,7 @@ from ontogeny.capture import objectives
 from ontogeny.cli import executors, plugins
 from ontogeny.cli.commands import app
 from ontogeny.observables import registry
-from ontogeny.trajectory.control import KINDS
+from ontogeny.trajectory.control.kinds import KINDS
 from ontogeny.trajectory.weights import transformers_models
 
 PAGES = [

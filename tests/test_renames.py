@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from ontogeny import renames
-from ontogeny.trajectory.weights.saving import write_json
-from ontogeny.whole_files import write_whole
+from ontogeny.whole_files import write_json, write_whole
 
 
 def forgetful(monkeypatch, times, renames_all_the_same=False):

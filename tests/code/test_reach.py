@@ -6,7 +6,9 @@ import sys
 import pytest
 
 from helpers import warm_process
-from ontogeny.code import Kept, Modules, Reach, digests
+from ontogeny.code.kept import Kept
+from ontogeny.code.modules import Modules
+from ontogeny.code.reach import Reach, digests
 
 FILES = {
     "__init__.py": "from .lazy import __getattr__",
@@ -251,7 +253,8 @@ def test_what_another_process_keeps_meanwhile_stays(package):
     """Each of two that worked at once wrote what it knew, and a third found half of it again."""
     ours = Kept()
     assert ours.get("theirs") is None
-    write = "from ontogeny.code import Kept; theirs = Kept(); theirs.put('theirs', 1); theirs.save()"
+    begin = "from ontogeny.code.kept import Kept; theirs = Kept()"
+    write = f"{begin}; theirs.put('theirs', 1); theirs.save()"
     assert warm_process.run(["-c", write]).returncode == 0
     ours.put("ours", 2)
     ours.save()

@@ -7,8 +7,8 @@ import pytest
 
 import ontogeny as og
 from helpers.word_tables import SHARED, WORDS, models_of
-from ontogeny.comparison.concepts import concepts_of_runs
 from ontogeny.comparison.concepts.aligned import aligned_tokens, rows_of
+from ontogeny.comparison.concepts.shared import concepts_of_runs
 from ontogeny.errors import ArgumentError
 from ontogeny.study.progress import chosen_progress
 

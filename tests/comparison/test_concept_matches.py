@@ -8,8 +8,8 @@ import xarray as xr
 
 import ontogeny as og
 from ontogeny.claims import Certainty, Kind, from_dataset
-from ontogeny.comparison.concepts import NODE
 from ontogeny.comparison.concepts.matches import SAME, same_concepts
+from ontogeny.comparison.concepts.node import NODE
 from ontogeny.observables.fit_identity import SKETCH
 
 STEPS = np.array([0, 10, 20, 40, 80])

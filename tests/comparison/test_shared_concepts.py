@@ -23,9 +23,11 @@ from helpers.word_tables import (
 )
 from ontogeny.claims import Certainty, Kind, Reason
 from ontogeny.comparison.claims import _shared
-from ontogeny.comparison.concepts import fitting, price_of_concepts, studies_of, views
+from ontogeny.comparison.concepts import fitting, views
 from ontogeny.comparison.concepts.fitting import LayerConcepts, order_agreement
 from ontogeny.comparison.concepts.node import node_of
+from ontogeny.comparison.concepts.shared import price_of_concepts
+from ontogeny.comparison.concepts.views import studies_of
 from ontogeny.errors import ArgumentError, StoreError
 from ontogeny.study.cells import models
 from ontogeny.study.cells.cache import DigestCache

@@ -10,7 +10,8 @@ from helpers import report_examples as examples
 from ontogeny import report
 from ontogeny.errors import MissingExtraError
 from ontogeny.report import drawing
-from ontogeny.report.notebook import FigureIndex, ResultChart
+from ontogeny.report.notebook.figure import ResultChart
+from ontogeny.report.notebook.index import FigureIndex
 
 INSTALL = re.escape("pip install 'ontogeny[figures]'")
 

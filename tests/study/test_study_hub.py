@@ -28,7 +28,7 @@ from ontogeny.errors import ArgumentError
 from ontogeny.observables import Observable
 from ontogeny.study.folder.claims import claimed
 from ontogeny.study.progress import Silent
-from ontogeny.trajectory.hub import HubRevision
+from ontogeny.trajectory.hub.revision import HubRevision
 
 pytestmark = pytest.mark.slow
 

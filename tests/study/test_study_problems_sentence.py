@@ -5,7 +5,7 @@ import json
 import pytest
 import xarray as xr
 
-from ontogeny.problems import Problem
+from ontogeny.problems.problem import Problem
 from ontogeny.problems.table import problems_of
 
 

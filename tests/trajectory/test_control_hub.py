@@ -25,7 +25,8 @@ from ontogeny import Trajectory
 from ontogeny.errors import CheckpointError
 from ontogeny.study.cells.cache import DigestCache
 from ontogeny.trajectory import Prefetch, download
-from ontogeny.trajectory.control import KINDS, sources
+from ontogeny.trajectory.control import sources
+from ontogeny.trajectory.control.kinds import KINDS
 from ontogeny.trajectory.downloading import missing_bytes
 
 pytestmark = pytest.mark.slow

@@ -16,8 +16,7 @@ from helpers.control_runs import (
 )
 from ontogeny import Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
-from ontogeny.trajectory.control import KINDS
-from ontogeny.trajectory.control.kinds import rotation, signed_permutation
+from ontogeny.trajectory.control.kinds import KINDS, rotation, signed_permutation
 
 STEPS = (0, 1, 2, 5, 9)
 

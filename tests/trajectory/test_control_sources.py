@@ -24,7 +24,7 @@ from helpers.warm_process import warm_context
 from ontogeny import Trajectory
 from ontogeny.study.cells.cache import DigestCache, combine
 from ontogeny.trajectory import retain, retained
-from ontogeny.trajectory.control import KINDS
+from ontogeny.trajectory.control.kinds import KINDS
 from ontogeny.trajectory.control.weights import first_names
 from ontogeny.trajectory.weights.files import WeightFiles
 

@@ -18,7 +18,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from ontogeny import Trajectory
 from ontogeny.errors import CheckpointError
-from ontogeny.trajectory.weights import find_weights
+from ontogeny.trajectory.weights.folders import find_weights
 from ontogeny.trajectory.weights.formats import deepspeed, gguf_header
 from ontogeny.trajectory.weights.formats import gguf as gguf_format
 from ontogeny.trajectory.weights.formats.gguf_header import is_whole

@@ -415,15 +415,15 @@ def test_two_that_retain_the_same_at_the_same_time_do_not_take_each_others_file(
     tmp_path, monkeypatch
 ):
     checkpoint = Trajectory.from_models({1: linear(1)})[1]
-    sync, others = retained_module.sync, [True]
+    save, others = retained_module.save_file, [True]
 
-    def meanwhile(path):
+    def meanwhile(tensors, path, **options):
+        save(tensors, path, **options)
         if others:
             others.pop()
             retain(checkpoint, ["bias", "weight"], tmp_path)
-        sync(path)
 
-    monkeypatch.setattr(retained_module, "sync", meanwhile)
+    monkeypatch.setattr(retained_module, "save_file", meanwhile)
     kept = retain(checkpoint, ["weight"], tmp_path)
     with kept.open() as reader:
         assert torch.equal(reader.get("weight"), linear(1).weight)

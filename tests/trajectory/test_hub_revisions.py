@@ -25,7 +25,8 @@ from helpers.hub_server import StandIn, build_cache, commit_of
 from ontogeny import Trajectory
 from ontogeny.errors import ArgumentError, CheckpointError
 from ontogeny.trajectory import NotDownloadedError, Prefetch, UnknownRevisionError
-from ontogeny.trajectory.hub import HubRevision, listings
+from ontogeny.trajectory.hub import listings
+from ontogeny.trajectory.hub.revision import HubRevision
 
 pytestmark = pytest.mark.slow
 

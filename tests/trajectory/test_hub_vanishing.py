@@ -14,9 +14,9 @@ from helpers.hub_server import build_cache, commit_of
 from ontogeny import Trajectory
 from ontogeny.errors import CheckpointError
 from ontogeny.trajectory import opening
-from ontogeny.trajectory.hub import HubRevision
+from ontogeny.trajectory.hub.revision import HubRevision
 from ontogeny.trajectory.tokenizers import file_digests
-from ontogeny.trajectory.weights import find_weights
+from ontogeny.trajectory.weights.folders import find_weights
 
 REVISIONS = {f"step{s}": linear_files(s) for s in (0, 1, 2)}
 

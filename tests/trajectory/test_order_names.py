@@ -6,7 +6,7 @@ import torch
 import ontogeny as og
 from helpers.study_examples import tiny_model
 from ontogeny.errors import ArgumentError, CheckpointError
-from ontogeny.trajectory.order import Choice, order_of
+from ontogeny.trajectory.order.choosing import Choice, order_of
 from ontogeny.trajectory.order.inside import Held
 
 # One file or folder: its step and what that counts, or None.

@@ -17,7 +17,8 @@ from ontogeny.capture import read
 from ontogeny.capture.layer_readout import readouts
 from ontogeny.capture.ov_circuit import check_has_ov_circuit
 from ontogeny.errors import ArgumentError
-from ontogeny.trajectory.weights import placement, state_tensors
+from ontogeny.trajectory.weights import placement
+from ontogeny.trajectory.weights.files import state_tensors
 
 accelerate = pytest.importorskip("accelerate")
 

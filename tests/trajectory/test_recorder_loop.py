@@ -19,7 +19,7 @@ from ontogeny import Recorder, Trajectory
 from ontogeny.errors import ArgumentError
 from ontogeny.machine import writer
 from ontogeny.trajectory.weights import announced, saving
-from ontogeny.trajectory.weights.saving import temporary_beside
+from ontogeny.whole_files import temporary
 
 
 def gpt2():
@@ -220,7 +220,6 @@ import os, sys, torch
 from torch import nn
 from ontogeny import Recorder
 from ontogeny.trajectory.weights import saving
-from ontogeny.trajectory.weights.saving import temporary_beside
 
 record, calls = Recorder(sys.argv[1], every=1), []
 real = saving.sync
@@ -362,7 +361,7 @@ def test_a_recording_that_begins_late_says_so_in_the_log(tmp_path, caplog):
 def test_a_second_recorder_is_refused_and_leaves_what_the_first_is_writing(tmp_path):
     first, model = Recorder(tmp_path), nn.Linear(2, 2)
     first(0, model)
-    writing = temporary_beside(tmp_path / "checkpoint-8")
+    writing = temporary(tmp_path / "checkpoint-8")
     writing.mkdir()
     ended = subprocess.run(
         [sys.executable, "-c", "import os; print(os.getpid())"],
@@ -371,7 +370,7 @@ def test_a_second_recorder_is_refused_and_leaves_what_the_first_is_writing(tmp_p
         check=True,
     )
     machine = writer().partition("-")[0]
-    gone = tmp_path / f".tmp-checkpoint-4.{machine}-{ended.stdout.strip()}"
+    gone = tmp_path / f".checkpoint-4.{machine}-{ended.stdout.strip()}.01234567.tmp"
     gone.mkdir()
     with pytest.raises(ArgumentError, match="holds another run"):
         Recorder(tmp_path)(0, nn.Linear(2, 2))
@@ -402,7 +401,7 @@ def test_a_full_disk_ends_no_training_and_is_said_when_and_at_the_end(
     )
     assert "step 1 was not recorded, the training goes on" in caplog.text
     assert "lacks steps that could not be written: 1." in caplog.text
-    assert not list(tmp_path.glob(".tmp-*"))
+    assert not list(tmp_path.glob(".*.tmp"))
 
 
 def test_a_disk_that_is_full_from_the_start_is_said_before_training(

@@ -197,7 +197,7 @@ def test_incomplete_and_temporary_folders_are_left_out_and_reported(tmp_path):
         write_linear(tmp_path, step)
     (tmp_path / "checkpoint-300").mkdir()
     (tmp_path / "checkpoint-300" / "config.json").write_text("{}")
-    (tmp_path / ".tmp-checkpoint-500-123").mkdir()
+    (tmp_path / ".checkpoint-500.0.01234567.tmp").mkdir()
     whole = (tmp_path / "checkpoint-400" / "model.safetensors").read_bytes()
     (tmp_path / "checkpoint-400" / "model.safetensors").write_bytes(whole[:-4])
     trajectory = Trajectory.from_folder(tmp_path, model=nn.Linear(3, 2))
@@ -208,7 +208,7 @@ def test_incomplete_and_temporary_folders_are_left_out_and_reported(tmp_path):
         ("incomplete", (400,)),
         ("temporary", ()),
     }
-    assert ".tmp-checkpoint-500-123" in str(findings["temporary", ()])
+    assert ".checkpoint-500.0.01234567.tmp" in str(findings["temporary", ()])
 
 
 def test_an_index_with_a_missing_shard_is_incomplete(tmp_path):

@@ -104,7 +104,7 @@ def test_changing_a_mapped_weight_leaves_the_file(folder):
 @pytest.mark.parametrize("offset", [0, 1, 3])
 def test_rows_are_those_of_the_tensor_wherever_it_lies(tmp_path, offset):
     """Headers that are no multiple of the number's size, empty tensors and single numbers."""
-    from ontogeny.trajectory.weights import WeightFiles
+    from ontogeny.trajectory.weights.files import WeightFiles
 
     tensors = {
         "a": torch.randn(5, 3),

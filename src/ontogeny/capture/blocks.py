@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ..errors import ArgumentError, LayerMatchError
-from ..trajectory.weights import Reader
+from ..trajectory.weights.files import Reader
 from .aliases import block_aliases, family_of_tensors
 from .families import Family
 from .layers import match_paths

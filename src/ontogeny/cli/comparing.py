@@ -86,7 +86,8 @@ def compare(
     labels = _labels(folders, names)
     runs = dict(zip(labels, folders, strict=True))
     if plan:
-        from ..comparison.concepts import price_of_concepts, studies_of
+        from ..comparison.concepts.shared import price_of_concepts
+        from ..comparison.concepts.views import studies_of
 
         typer.echo(price_of_concepts(studies_of(runs, True)))
         return

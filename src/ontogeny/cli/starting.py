@@ -129,7 +129,7 @@ def _finish(
 def _compare(studies: Mapping[str, Path], page: Path, quiet: bool) -> Path:
     """Write the page that compares studies, and say each of its sentences."""
     from .. import comparison, report
-    from ..comparison.concepts import views_here
+    from ..comparison.concepts.views import views_here
     from ..errors import ArgumentError
     from .progress import progress_for
 

@@ -3,9 +3,3 @@
 `reach` follows names through the syntax trees of files, `modules` says where an import leads,
 `definitions` reads one file, and `kept` keeps what was read.
 """
-
-from .kept import Kept
-from .modules import Modules, digest_of
-from .reach import Reach, digests
-
-__all__ = ["Kept", "Modules", "Reach", "digest_of", "digests"]

@@ -28,7 +28,11 @@ from ..words.levels import Levels
 from ..words.voice import STEPS, Voice
 from .claims import claims_of_runs
 from .clock import Clock, LossClock, make_clock
-from .concepts import NODE, comparable, concepts_of_runs, found_by_runs, studies_of
+from .concepts.matches import found_by_runs
+from .concepts.node import NODE
+from .concepts.same_tokens import comparable
+from .concepts.shared import concepts_of_runs
+from .concepts.views import studies_of
 from .differences import check_differences, kernel_differences
 from .figures import figures_of_runs
 from .nodes import node_of_runs

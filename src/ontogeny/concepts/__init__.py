@@ -7,8 +7,8 @@ from .._exports import exported_names, exporter
 from .base import Extractor
 from .convex import ConvexNMF
 from .ica import ICA
-from .joint import JointDictionary
 from .joint.changes import concept_changes
+from .joint.dictionary import JointDictionary
 from .kmeans import KMeans
 from .nonnegative import NMF, SemiNMF
 from .registry import make, names

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ..capture.blocks import WeightBlock, match_blocks, weight_block
 from ..needs import Need
-from ..trajectory.weights import TensorReader
+from ..trajectory.weights.files import TensorReader
 
 
 def parameter_blocks(

@@ -16,12 +16,8 @@ from ..trajectory.record import RECORD, read_record
 from ..trajectory.tokenizers import file_digests
 from ..trajectory.weights.digests import combine, tensor_digests
 from ..trajectory.weights.folders import find_weights, step_folders
-from ..trajectory.weights.saving import (
-    save_checkpoint,
-    sweep,
-    temporary_beside,
-    write_json,
-)
+from ..trajectory.weights.saving import save_checkpoint
+from ..whole_files import sweep, temporary, write_json
 
 
 @dataclass(frozen=True)
@@ -103,7 +99,7 @@ class RecordingFolder:
         """Return whether the checkpoint of a step holds the weights that `model` has now."""
         digests = tensor_digests(find_weights(self.steps[step]))
         # Names and layout on disk can differ from ours.
-        trial = temporary_beside(self.path / "trial")
+        trial = temporary(self.path / "trial")
         try:
             save_checkpoint(trial, model, self.dtype)
             return tensor_digests(find_weights(trial)) == digests
@@ -120,7 +116,7 @@ class RecordingFolder:
     def replace(self, step: int, model: nn.Module) -> None:
         """Write a step in the place of another one, which stays if that fails."""
         place = self.steps[step]
-        aside = temporary_beside(self.path / "replaced")
+        aside = temporary(self.path / "replaced")
         digests = self.noted("digests", {})
         self.put(
             digests={key: value for key, value in digests.items() if key != str(step)}
@@ -140,7 +136,7 @@ class RecordingFolder:
         if not before:
             tokenizer.save_pretrained(self.path)
             return
-        trial = temporary_beside(self.path / "tokenizer")
+        trial = temporary(self.path / "tokenizer")
         try:
             tokenizer.save_pretrained(trial)
             same = file_digests(trial) == before

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..problems import Problem
-from ..problems.problem import advice
+from ..problems.problem import Problem, advice
 from ..problems.table import steps_text
 from ..words.catalogue.captions import CAPTIONS
 from ..words.content import Content

@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from ..errors import CheckpointError
-from .order import ordered
+from .order.candidates import ordered
 from .order.names import read_name
 from .weights.inert import few
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from .order import Choice, ordered
+from .order.candidates import ordered
+from .order.choosing import Choice
 from .record import read_record
 from .weights.states import trainer_state
 

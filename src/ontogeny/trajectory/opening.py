@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from ..artefacts import PROBE, known_as
 from ..errors import ArgumentError, CheckpointError, TooFewCheckpointsError
-from .adapters import (
+from .adapters.opening import (
     IS_BASE,
     adapter_steps,
     find_base,
@@ -33,9 +33,14 @@ from .findings import Finding, some
 from .hub.names import Revisions, choose
 from .hub.repository import RemoteModel, Repositories, Repository
 from .hub.revision import HubWeights
-from .order import Choice, Order, ordered, step_of_file
-from .order.candidates import LEFT_BEHIND, OWN_MODEL, step_of_folder
-from .order.choosing import ASKED
+from .order.candidates import (
+    LEFT_BEHIND,
+    OWN_MODEL,
+    ordered,
+    step_of_file,
+    step_of_folder,
+)
+from .order.choosing import ASKED, Choice, Order
 from .order.readings import NO_STEP
 from .record import planned_steps, read_record
 from .selection import check_step

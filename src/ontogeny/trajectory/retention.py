@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
 from safetensors.torch import save_file
 
 from ..errors import ArgumentError, CheckpointError
-from ..renames import rename
+from ..whole_files import writing_whole
 from .checkpoint import Checkpoint
 from .trajectory import Trajectory
 from .weights.files import WeightFiles, safe_metadata
-from .weights.saving import sync
 
 
 def retained_path(checkpoint: Checkpoint, folder: str | Path) -> Path:
@@ -71,9 +69,6 @@ def retain(
     fingerprint = checkpoint.fingerprint
     present = _names_in(path, fingerprint)
     if not set(requested) <= present:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # A name of its own: other processes may retain the same at this moment.
-        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
         with checkpoint.open() as reader:
             unknown = sorted(set(requested) - set(reader.names()))
             if unknown:
@@ -82,12 +77,8 @@ def retain(
             tensors = {
                 name: reader.get(name).cpu().contiguous().clone() for name in both
             }
-        try:
-            save_file(tensors, temporary, metadata={"fingerprint": fingerprint})
-            sync(temporary)
-            rename(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with writing_whole(path) as half:
+            save_file(tensors, half, metadata={"fingerprint": fingerprint})
     return _reading(checkpoint, path)
 
 

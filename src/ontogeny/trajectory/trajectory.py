@@ -26,13 +26,13 @@ from .adapters.base import BaseWeights
 from .adapters.own import absent_base
 from .audit import audit, resolve
 from .checkpoint import Checkpoint
-from .control import Controlled, control_checkpoints
+from .control.weights import Controlled, control_checkpoints
 from .findings import Findings, some
 from .hub.client import resolve_cache
 from .hub.names import Revisions
 from .hub.repository import Repositories, Repository, list_files
 from .opening import Catalogue, open_folder, open_hub, open_models
-from .order import Choice, Order
+from .order.choosing import Choice, Order
 from .selection import SPACINGS, check_step, spread
 from .skeleton import Skeleton
 from .tokenizers import load_tokenizer

@@ -16,8 +16,7 @@ import xarray as xr
 from ..claims import Claim, Kind
 from ..errors import ArgumentError
 from ..figures import Curves
-from ..problems import Problems
-from ..problems.table import problems_of
+from ..problems.table import Problems, problems_of
 from ..trees import MergedResult, as_tree
 from .abilities import has_abilities
 from .catalogue.page import HELD_OUT, LOSS

@@ -13,7 +13,6 @@ from ontogeny.geometry.rank import (
     participation_ratio,
 )
 
-from .leading import MANY, leading_rank
 from .snapshots import check_gram, increments_gram
 from .snapshots import gram as displacement_gram
 from .spectra import descending_eigenvalues
@@ -30,7 +29,7 @@ def variance_rank(snapshots: Array, variance: float = 0.9) -> int:
     ----------
     snapshots
         A weight block at T steps, (T, ...); may be memory-mapped. Memory is bounded by the (T, T)
-        Gram matrix; more than 2,000 snapshots are read in some passes with a few dozen vectors.
+        Gram matrix.
     variance
         Share of the summed variance, in (0, 1].
 
@@ -50,15 +49,7 @@ def variance_rank(snapshots: Array, variance: float = 0.9) -> int:
     >>> variance_rank(line)
     1
     """
-    many = (
-        hasattr(snapshots, "shape")
-        and snapshots.ndim >= 2
-        and snapshots.shape[0] > MANY
-    )
-    result = leading_rank(snapshots, variance) if many and 0 < variance <= 1 else None
-    if result is None:
-        result = variance_rank_from_gram(displacement_gram(snapshots), variance)
-    return result
+    return variance_rank_from_gram(displacement_gram(snapshots), variance)
 
 
 def variance_rank_from_gram(gram: np.ndarray, variance: float = 0.9) -> int:

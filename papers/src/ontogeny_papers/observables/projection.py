@@ -19,7 +19,7 @@ from ontogeny.figures import Section
 from ontogeny.observables.matrices import parameter_blocks
 from ontogeny.observables.readings import Run
 from ontogeny.quantities import Quantity
-from ontogeny.trajectory.weights import TensorReader
+from ontogeny.trajectory.weights.files import TensorReader
 from ontogeny.trees import Nodes
 
 from ..geometry.projection import BlockEnergies

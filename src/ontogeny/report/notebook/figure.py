@@ -31,7 +31,7 @@ class ResultFigure(Picture):
     Examples
     --------
     >>> import xarray as xr
-    >>> from ontogeny.report.notebook import FigureIndex
+    >>> from ontogeny.report.notebook.index import FigureIndex
     >>> from ontogeny.figures import Curves, Section, attach
     >>> data = xr.Dataset({"loss": ("step", [8.3, 4.2])}, {"step": [0, 100]})
     >>> curves = Curves("loss", "Loss on fixed text", value="loss", series=None)

@@ -10,7 +10,9 @@ from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, v
 from typing import Any
 
 from ...capture.objectives import GROUP as LOSSES
-from ...code import Kept, Modules, Reach, digest_of, digests
+from ...code.kept import Kept
+from ...code.modules import Modules, digest_of
+from ...code.reach import Reach, digests
 from ...code_files import LIBRARY
 from ...errors import StoreError
 from ...needs import Need

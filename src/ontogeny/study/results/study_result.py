@@ -14,8 +14,7 @@ from ...atlas import with_labels
 from ...claims.table import claims_frame
 from ...errors import suggestion
 from ...markup import html_block, html_table, text_table
-from ...problems import Problems
-from ...problems.table import problems_of
+from ...problems.table import Problems, problems_of
 from ...report.choosing import listed
 from ...trees import as_tree
 from ...words.page_claims import claims_of_result

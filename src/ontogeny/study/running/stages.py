@@ -13,7 +13,7 @@ from ...capture.blocks import WeightBlock
 from ...needs import Need
 from ...scratch import scratch_room
 from ...trajectory import Checkpoint, Trajectory
-from ...trajectory.weights import MemoryWeights
+from ...trajectory.weights.files import MemoryWeights
 from ..cells import ahead
 from ..cells.ahead import shares_passes
 from ..cells.block_cells import BlockCell

@@ -4,8 +4,3 @@ A control is a trajectory whose checkpoints are computed when they are read, ten
 `kinds` holds what is computed, `orthogonal` the maps that turn a motion, `sources` what is read of
 the run, and `weights` makes all of it the weights of a checkpoint.
 """
-
-from .kinds import KINDS
-from .weights import Controlled, ControlWeights, control_checkpoints
-
-__all__ = ["KINDS", "ControlWeights", "Controlled", "control_checkpoints"]

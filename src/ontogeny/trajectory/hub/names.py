@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from ...errors import ArgumentError, CheckpointError
 from ..findings import Finding, some
-from ..order import order_of
+from ..order.choosing import order_of
 from ..order.names import count, read_name
 from ..selection import check_step
 

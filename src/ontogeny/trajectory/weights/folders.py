@@ -15,7 +15,6 @@ from .recognised import unreadable
 
 SAFE = "model.safetensors"
 PICKLED = "pytorch_model.bin"
-TEMPORARY = ".tmp-"  # what names begin with while a folder or file is being written
 
 _STEP = re.compile(r"(?:checkpoint|step)[-_]?(\d+)")
 _NUMBERED = re.compile(r"(.*)[-_]\d{5}-of-(\d{5})(\.\w+)")
@@ -59,7 +58,6 @@ def weight_files(folder: Path) -> list[Path]:
         if path.name.endswith((*FILE_SUFFIXES, ".pt.tar", ".pth.tar"))
         and path.is_file()
         and not NOT_WEIGHTS.match(path.name)
-        and not path.name.startswith(TEMPORARY)
     ]
 
 

@@ -14,9 +14,9 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ...errors import ArgumentError
-from ...machine import has_ended, writer
 from ...renames import rename
-from .folders import SAFE, TEMPORARY
+from ...whole_files import temporary
+from .folders import SAFE
 from .pickled import unwrapped
 from .transformers_models import is_pretrained, quiet
 
@@ -81,22 +81,6 @@ def _as_stored(tensor: Tensor, dtype: torch.dtype | None, taken: set[int]) -> Te
     return copy.clone() if copy.untyped_storage().data_ptr() in taken else copy
 
 
-def temporary_beside(path: Path) -> Path:
-    """Return the name under which this process writes what is on its way to `path`."""
-    return path.with_name(f"{TEMPORARY}{path.name}.{writer()}")
-
-
-def sweep(folder: Path) -> None:
-    """Delete what processes that have ended left half-written in a folder.
-
-    Of a process that lives it stays: another training that was pointed at the folder by mistake
-    once deleted what this one was writing, and so ended it.
-    """
-    for path in folder.glob(f"{TEMPORARY}*"):
-        if has_ended(path, path.name.rpartition(".")[2]):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-
 def save_checkpoint(
     folder: Path, model: nn.Module, dtype: torch.dtype | None = None
 ) -> None:
@@ -105,22 +89,21 @@ def save_checkpoint(
     Transformers models are written with their configuration, in their own file format; other
     modules as ``model.safetensors`` with one entry for each group of tied tensors.
     """
-    temporary = temporary_beside(folder)
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
+    half = temporary(folder)
+    half.mkdir(parents=True)
     try:
         state = state_to_save(model, dtype)
         if is_pretrained(model):
-            _save_pretrained(temporary, model, state, dtype)
+            _save_pretrained(half, model, state, dtype)
         else:
-            save_file(_one_of_each(state), temporary / SAFE, metadata={"format": "pt"})
-        for file in temporary.iterdir():
+            save_file(_one_of_each(state), half / SAFE, metadata={"format": "pt"})
+        for file in half.iterdir():
             sync(file)
-        sync(temporary)
-        rename(temporary, folder)
+        sync(half)
+        rename(half, folder)
         sync(folder.parent)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(half, ignore_errors=True)
 
 
 def _save_pretrained(
@@ -147,14 +130,6 @@ def _save_pretrained(
 def _one_of_each(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     first = {id(tensor): name for name, tensor in reversed(list(state.items()))}
     return {name: tensor for name, tensor in state.items() if first[id(tensor)] == name}
-
-
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write JSON under a temporary name and rename it."""
-    temporary = temporary_beside(path)
-    temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    sync(temporary)
-    rename(temporary, path)
 
 
 def sync(path: Path) -> None:
