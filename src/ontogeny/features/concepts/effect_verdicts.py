@@ -22,6 +22,8 @@ MATTERS = "matters"
 NO_MORE = "costs no more than chance"
 NO_CONCEPT = "no concept"
 
+LEVELS = ("first_order", "removed")
+
 REMOVED = Quantity(
     "removed",
     "what the removal of a concept costs",
@@ -58,6 +60,11 @@ VARIABLES: Names = {
     "matters_from": ("{checkpoint} with controls from which on it matters", "{step}s"),
     "n_judged": ("removed concepts that are judged", "concepts"),
     "n_matter": ("removed concepts that matter", "concepts"),
+    "first_order_correlation": (
+        "correlation of effects to first order and by removal",
+        "1",
+    ),
+    "first_order_slope": ("cost of removal per effect to first order", "1"),
 }
 
 
@@ -84,6 +91,7 @@ def verdicts(data: xr.Dataset, joint: xr.Dataset) -> xr.Dataset:
         n: of.max("step") if "step" in of.dims else of for n, of in constant.items()
     }
     data = null_bands(with_noise(data.assign(constant), REMOVED), REMOVED)
+    data = data.assign(_agreement(data))
     if "removed_p_single" not in data or not data.removed_p_single.notnull().any():
         return data
     return data.assign(_judged(data, _are_concepts(data, joint)))
@@ -149,6 +157,27 @@ def _lasting(holds: np.ndarray, steps: np.ndarray) -> np.ndarray:
     """Return the first step from which on something holds (steps, ...); NaN if it does not."""
     lasting = np.flip(np.logical_and.accumulate(np.flip(holds, 0), axis=0), 0)
     return np.where(lasting.any(axis=0), steps[lasting.argmax(axis=0)], np.nan)
+
+
+def _agreement(data: xr.Dataset) -> dict[str, Any]:
+    """Return correlation (layer,) and slope of both levels, over steps and removed concepts."""
+    lines = []
+    for layer in data.layer.values:
+        one = data.sel(layer=layer)
+        x, y = (
+            one[name].transpose("step", "removal").values.ravel() for name in LEVELS
+        )
+        is_finite = np.isfinite(x) & np.isfinite(y)
+        x = x[is_finite]
+        y = y[is_finite]
+        varies = len(x) > 2 and x.std() > 0 and y.std() > 0
+        correlation = float(np.corrcoef(x, y)[0, 1]) if varies else np.nan
+        lines.append((correlation, float(x @ y / (x @ x)) if varies else np.nan))
+    correlations, slopes = np.array(lines).T
+    return {
+        "first_order_correlation": ("layer", correlations),
+        "first_order_slope": ("layer", slopes),
+    }
 
 
 def figures(data: xr.Dataset) -> list[Figure]:

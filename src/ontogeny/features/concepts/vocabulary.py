@@ -117,6 +117,7 @@ class VocabularyConcepts(Observable):
         "frequency": ("correlation of a code with the log of the token's count", "1"),
         "null_concepts": ("latents that pass for concepts in a null", "concepts"),
         "null_born": ("latents that pass for born in a null", "concepts"),
+        "n_rows": ("rows that are read", "rows"),
         "masked_rows": ("rows of no token, left out", "rows"),
         "start_subtracted": ("whether the rows of {step} 0 are subtracted", "1"),
     }
@@ -217,6 +218,7 @@ class VocabularyConcepts(Observable):
                 "firing": ("concept", (codes > 0).mean(axis=0)),
                 "frequency": ("concept", _correlations(codes, np.log1p(counts))),
                 "digest": _digest(rows),
+                "n_rows": len(rows.ids),
                 "masked_rows": reading.masked_rows,
                 "start_subtracted": float(rows.start is not None),
                 **self._of_nulls(rows),

@@ -130,6 +130,7 @@ class TunedDifference(Observable):
         "token_id": ("token", ""),
         "text_number": ("number of the text in its input set", ""),
         "lens_id": ("tokens that the mean difference writes most", ""),
+        "lens_logit": ("logit that the mean difference adds", "1"),
         "place_of": ("tokens of a text", ""),
         "of_texts": ("texts", ""),
         "piece_text": ("how a token is written", ""),
@@ -287,6 +288,8 @@ class TunedDifference(Observable):
                 dims = ("of_texts", "place_of", "rank")
                 shape = (*length.shape, top.shape[1])
                 values["lens_id"] = (dims, top.reshape(shape))
+                logit = np.take_along_axis(logits, top, axis=1)
+                values["lens_logit"] = (dims, logit.reshape(shape))
             return values
 
         layers = by_layer(found[0], one)

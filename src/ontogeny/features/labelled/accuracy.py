@@ -77,7 +77,10 @@ class LabelAccuracy(Observable):
         "fit as well where nothing was learned of them.",
         care="It says what generalises only if the run was not trained on these texts.",
     )
-    variables = {**permuted_labels.VARIABLES}
+    variables = {
+        "class_texts": ("texts of each class", "texts"),
+        **permuted_labels.VARIABLES,
+    }
 
     def needs(self) -> Sequence[Need]:
         """Return the model with its labelled texts."""
@@ -114,6 +117,7 @@ class LabelAccuracy(Observable):
             "accuracy": Measured.mean(right, units, nulls={"majority": majority}),
             "of_class": Measured(("class", share), stderr=("class", error)),
             "loss": Measured.mean(loss, units),
+            "class_texts": ("class", count),
             **permuted_labels.exchanged(answers, labels, units),
         }
         return dataset(variables).assign_coords(
