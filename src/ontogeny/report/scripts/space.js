@@ -1,4 +1,4 @@
-// Points in space, seen from one side: the axes share one unit length, and what is near is drawn last.
+// Points in space from one side: the axes share one unit, and what is near is drawn last.
 // A projection needs no WebGL, so pictures stay vectors and paper shows them too.
 
 const SIDE = { azimuth: 0.6, elevation: 0.45 };
