@@ -9,7 +9,7 @@ from .labels import layer_groups
 from .rows import Row
 
 LAYERS = "layers"
-SOME_LAYERS = "layers read"
+SOME_LAYERS = "layers that were read"
 MEASURES = "measures"
 
 
@@ -44,7 +44,7 @@ def rows_called(layers: Sequence[str], blocks: int) -> str:
     >>> rows_called(["layers.0.mlp", "layers.1.mlp"], 2)
     'layers'
     >>> rows_called(["layers.0.mlp", "layers.1.mlp"], 30)
-    'layers read'
+    'layers that were read'
     >>> rows_called(["layers.0.mlp", "layers.0.mlp"], 2)
     'measures'
     """

@@ -1,4 +1,4 @@
-// The page of a run that is still training reads itself again, and the reader stays where they are.
+// The page of a run that is still training reads itself again; the reader stays where they are.
 
 import { DATA, find, findAll } from "./core.js";
 import { showAndAgain } from "./figure.js";

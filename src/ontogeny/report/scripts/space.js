@@ -16,7 +16,7 @@ export function projection(spans) {
   };
 }
 
-// The three axes from the corner of the box around all points, with the places of their names.
+// The three axes from the corner of the box around all points, with places of names.
 export function spaceAxes(spans, place) {
   const corner = spans.map(([low]) => low);
   return spans.map(([, high], k) => ({ from: place(corner), to: place(corner.with(k, high)) }));
