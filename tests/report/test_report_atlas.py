@@ -23,6 +23,7 @@ from ontogeny.report.page.html import render_page
 from ontogeny.report.page.life import life_picture
 from ontogeny.report.page.payload import json_script
 from ontogeny.report.texts.cloze import read_cloze
+from ontogeny.words.catalogue import concepts as say
 from ontogeny.words.content import read_content
 
 
@@ -290,6 +291,11 @@ def test_without_a_tokenizer_numbers_are_said_to_be_numbers():
     notices = atlas_of(made.learned(tokenizer=False)).notices
     assert notices == ("The run holds no tokenizer; tokens are shown by number.",)
     assert not atlas_of(made.learned()).notices
+
+
+def test_cards_without_contexts_are_told_once_above_them():
+    atlas = atlas_of(made.learned(contexts=""))
+    assert atlas.payload["contexts"] is None and atlas.notices == (say.NO_CONTEXTS,)
 
 
 def test_cards_say_what_a_removal_costs_where_it_was_judged():

@@ -45,6 +45,15 @@ def test_the_slider_leaves_only_what_was_predicted_by_then(page):
     assert ", 0 of " in page.inner_text(".dated h3")
 
 
+def test_a_step_moves_nothing_below_the_heading(page):
+    top = "(find) => document.querySelector('.dated-line').getBoundingClientRect().top + scrollY"
+    tops = []
+    for step in made.STEPS:
+        go_to(page, step)
+        tops.append(page.evaluate(top))
+    assert len(set(tops)) == 1
+
+
 def test_a_token_and_the_key_set_the_step_and_tell_it(page):
     go_to(page, made.STEPS[-1])
     token = page.locator(".dated-line[role] .d[data-step]").first

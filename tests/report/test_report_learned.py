@@ -370,7 +370,8 @@ def test_of_one_model_there_are_cards_and_nothing_of_births():
     assert "born" not in atlas.about
     line = appeared(content, None)
     assert (
-        line.lead.startswith("5 concepts beyond the token") and "born" not in line.lead
+        line.lead.startswith("It holds 5 concepts beyond the token")
+        and "born" not in line.lead
     )
 
 

@@ -3,6 +3,8 @@
 import dataclasses
 
 import pytest
+from tokenizers import Regex
+from tokenizers.normalizers import Replace
 
 from ontogeny.observables import ModelFacts
 from ontogeny.start.examples import no_english
@@ -42,6 +44,12 @@ def test_english_is_known_by_pieces_of_words_and_by_texts(english):
     assert "cuts an English word" in no_english(train_tokenizer([GERMAN] * 4, 300), [])
     letters = train_tokenizer([ENGLISH], vocab_size=261)
     assert "cuts an English word into 5.5" in no_english(letters, [ENGLISH])
+
+
+def test_a_tokenizer_that_reads_nothing_of_english_is_told_once():
+    digits = train_tokenizer(["1 2 3"], vocab_size=261)
+    digits.backend_tokenizer.normalizer = Replace(Regex("[^0-9]"), "")
+    assert no_english(digits, []) == "its tokenizer does not read English words"
 
 
 def kinds_of(preset, **facts):

@@ -184,6 +184,7 @@ MAY_READ = {
     "features/concepts/describe/names.py": "words of the texts",
     "features/concepts/vocabulary_rows.py": KEYS,
     "features/probes/labelled_words.py": "labels of words, from a file",
+    "report/chart/canvas.py": "where a text is broken into lines",
     "report/concepts/learned.py": "a list of words that is stored as one text",
     "report/concepts/lives.py": KEYS,
     "report/figures/panels.py": KEYS,

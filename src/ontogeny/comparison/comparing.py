@@ -303,7 +303,7 @@ def _attributes(
         "settings": {"align": align, **runs[0].attribute("settings", {})},
         "inputs": _inputs(runs),
         "controls": [{**control, "run": of_run} for of_run, control in controls],
-        "model": {"class": name},
+        "model": {"class": name, **_blocks(runs)},
     }
     if ones or all("findings" in run.tree.attrs for run in runs):
         of_all = [{**asdict(finding), "steps": []} for finding in ones]
@@ -315,6 +315,12 @@ def _attributes(
         **{key: json.dumps(record) for key, record in records.items()},
         **next(iter(levels_of(runs)), Levels()).attributes(),
     }
+
+
+def _blocks(runs: list[Run]) -> dict[str, Any]:
+    """Return how many blocks the models have, where that is one number."""
+    counts = {run.attribute("model", {}).get("blocks") for run in runs}
+    return {"blocks": counts.pop()} if len(counts) == 1 and None not in counts else {}
 
 
 def _placed(steps: np.ndarray, run: Run, clock: Clock) -> np.ndarray:

@@ -12,6 +12,7 @@ import xarray as xr
 from ..figures import Section, attach
 from ..figures.tables import Column, Table
 from ..trees import Nodes
+from ..words.row_reading import ends_of
 from .clock import Clock, LossClock, TokenClock
 from .figures import marks
 from .sources import Run, levels_of
@@ -87,10 +88,13 @@ def _table_of(runs: Sequence[Run]) -> xr.Dataset:
 
 
 def rows_of(nodes: Nodes) -> xr.Dataset | None:
-    """Return the rows of all nodes but those of weight change."""
+    """Return the rows of all nodes that count: not of weight change, nor distances to the end."""
     pieces = []
     for name, node in nodes.items():
-        if node.sizes.get("row", 0) and node.attrs.get("role") != "motion":
+        if "row" in node.dims and node.attrs.get("role") != "motion":
+            node = node.isel(row=[end != "last" for end in ends_of(node)])
+            if not node.sizes["row"]:
+                continue
             numbers = [
                 n
                 for n, v in node.data_vars.items()

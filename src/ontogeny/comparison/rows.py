@@ -11,6 +11,7 @@ import xarray as xr
 from ..summary.runs import stack_runs
 from ..trees import Nodes
 from ..words.levels import VERDICTS
+from ..words.row_reading import ends_of
 from .clock import Clock, LossClock
 from .sources import Run
 
@@ -83,6 +84,8 @@ def _own_rows(node: xr.Dataset, run: Run, clock: Clock) -> xr.Dataset:
     rows = node[
         [name for name, values in node.data_vars.items() if "row" in values.dims]
     ]
+    if "row_to" in rows:  # in runs that end at different steps
+        rows = rows.assign(row_to=rows["row_to"].copy(data=ends_of(node)))
     for name in TIMES:
         if name not in rows:
             continue

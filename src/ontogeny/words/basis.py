@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..claims import Certainty, Kind
 from .catalogue.page import LOSS, UNSEEN
@@ -26,7 +26,7 @@ def basis(content: Content) -> list[str]:
         *_open(content),
         *_reference(content),
         *_controls(content),
-        *_weight_change(content),
+        *_uncounted(content),
         *content.notes,
     ]
 
@@ -76,6 +76,8 @@ def _tests(content: Content) -> Iterator[str]:
         if math.isfinite(levels.control) and any(row.controls for row in tested):
             words += f" and against control runs at {levels.control:g}"
         over = "the page" if is_over_page(content) else "each section"
+        if any(row.to_last for row in content.rows):
+            over += " with its distances to the end"
         words += f", corrected by Holm’s method over {over}"
     yield f"{words}."
 
@@ -106,7 +108,8 @@ def _open(content: Content) -> Iterator[str]:
 def _reference(content: Content) -> Iterator[str]:
     """Say which checkpoint distances are measured to."""
     step = content.reference_step
-    if step is None or all(row.own_value for row in content.rows):
+    to_others = [row for row in content.rows if not (row.own_value or row.to_last)]
+    if step is None or not to_others:
         return
     place = {content.steps[-1]: "last ", content.steps[0]: "first "}.get(step, "")
     reference = f"the reference {content.voice.checkpoint}"
@@ -131,14 +134,19 @@ def _controls(content: Content) -> Iterator[str]:
         yield f"{plural(without, 'measure')} {verb} not compared with control runs."
 
 
-def _weight_change(content: Content) -> Iterator[str]:
+def _uncounted(content: Content) -> Iterator[str]:
+    """Say what of the chart counts in no verdict, and why."""
     moving = [row for row in content.rows if row.role == "motion" and row.judgeable]
+    distances = [row for row in content.rows if row.to_last]
     if moving:
         changed = f"{sum(row.changed for row in moving):,} of {plural(len(moving), 'measure')}"
-        what = joined(
-            [
-                mid_sentence(name)
-                for name in said_once([(r.quantity, r.kind) for r in moving])
-            ]
-        )
-        yield f"Not counted: {what} changed in {changed}; that does not say what the model does."
+        what = f"{_names(moving)} changed in {changed}"
+        yield f"Not counted: {what}; that does not say what the model does."
+    if distances:
+        many = plural(len(distances), "distance")
+        yield f"Not counted: {many} to the end ({_names(distances)}), 0 there by definition."
+
+
+def _names(rows: Sequence[Row]) -> str:
+    names = said_once([(row.quantity, row.kind) for row in rows])
+    return joined(list(map(mid_sentence, names)))

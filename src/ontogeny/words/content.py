@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -26,6 +25,7 @@ from .labels import LayerGroups, layer_groups, short_names, slug
 from .levels import Levels
 from .nodes import Node, as_mapping, attribute, layer_paths, read_nodes
 from .page_claims import claims_of_result
+from .row_counts import layers_of_rows, rows_called
 from .rows import Row
 from .subjects import Names
 from .voice import OF_STEPS, Voice
@@ -127,16 +127,16 @@ class Content:
                 titles[key] = names.pop()
         if self.held_out and self.track_node is not None:
             titles[self.track_node.path, LOSS] = HELD_OUT
-        totals = Counter((path, row.variable) for path, row in self._rows_with_nodes())
-        differing = {c.subject.key for c in self.claims if c.kind is Kind.DIFFERS}
-        totals |= Counter((node, quantity) for node, quantity, *_ in differing)
+        of_rows = layers_of_rows(self._rows_with_nodes(), self.claims)
+        blocks = as_mapping(self.model).get("blocks") or 0
         layers = {row.layer: row.short_layer for row in self.rows if row.layer}
         paths = [path for path in layer_paths(self.nodes) if path not in layers]
         layers |= dict(zip(paths, short_names(paths), strict=True))
         return Names(
             titles=titles,
             layers=layers,
-            totals=totals,
+            totals={key: len(layers) for key, layers in of_rows.items()},
+            called={key: rows_called(of, blocks) for key, of in of_rows.items()},
             runs=max(len(self.runs), 1),
             nulls=nulls,
             first_step=self.steps[0],

@@ -198,7 +198,8 @@ class Headings(Selection):
         """Return how many rows changed, by the strongest that can be said of them."""
         rows = self.rows
         if not rows:
-            return self.heading_of("untested")
+            only = any(row.to_last for row in self.content.rows)
+            return self.heading_of("only distances" if only else "untested")
         if some := counted(rows, MOVED):
             return some
         if all(claim.reason is Reason.FEW_CHECKPOINTS for claim in rows):

@@ -32,8 +32,9 @@ from .catalogue.sentences import DAMAGES
 from .one_model import claims_of_one_model, is_one_model
 from .order import first_and_last
 from .row_claims import claims_of_rows, rows_tested
-from .row_reading import bands_of, read_rows
+from .row_reading import bands_of, end_given, read_rows
 from .rows import Row
+from .sentences import OF_ROWS
 
 
 def claims_of(
@@ -181,6 +182,18 @@ def claims_of_result(tree: xr.DataTree) -> list[Claim]:
     True
     """
     if f"{PREFIX}kind" in tree.variables:
-        return from_dataset(tree.to_dataset())
+        return list(_counted(from_dataset(tree.to_dataset()), tree))
     nodes = {name: child.to_dataset() for name, child in tree.children.items()}
     return claims_of(nodes, {}, json.loads(tree.attrs.get("findings", "[]")))
+
+
+def _counted(claims: Iterable[Claim], tree: xr.DataTree) -> Iterator[Claim]:
+    """Give stored claims but those on distances to the end, which earlier versions made."""
+    given = {
+        name: end_given(child.to_dataset()) for name, child in tree.children.items()
+    }
+    for claim in claims:
+        subject = claim.subject
+        is_given = subject.quantity in given.get(subject.node, ())
+        if not (is_given and claim.kind in OF_ROWS):
+            yield claim

@@ -24,6 +24,7 @@ from .formats import (
     values_words,
 )
 from .measured_phrases import RIVALS, MeasuredPhrases, beside_of, whole_number
+from .row_counts import LAYERS, MEASURES
 from .statements import Said
 from .subjects import SHARES, Names
 from .voice import Voice
@@ -109,6 +110,8 @@ class Phrases(MeasuredPhrases, DatedPhrases):
         if total < 2 or (self._is_labelled and not self.first.subject.layer):
             return ""
         layers = [claim.subject.layer for claim in self.claims]
+        if self._places == {("", "")}:
+            return ""
         if len(self.claims) == 1 and layers[0]:
             return f" in {self.names.layer(layers[0])}"
         if len(layers) == total:
@@ -146,7 +149,9 @@ class Phrases(MeasuredPhrases, DatedPhrases):
 
     @property
     def _kind(self) -> str:
-        return "layers" if self._is_of_layers else "measures"
+        subject = self.first.subject
+        alone = LAYERS if self._is_of_layers else MEASURES
+        return self.names.called.get((subject.node, subject.quantity), alone)
 
     def _of_runs(self) -> str:
         count = len({claim.subject.run for claim in self.claims})

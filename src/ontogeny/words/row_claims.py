@@ -17,7 +17,7 @@ from ..dynamics.reasons import Reason as RowReason
 from ..tails import t_limit
 from ..trees import Nodes, found_in
 from .row_reading import read_rows
-from .rows import Row
+from .rows import Row, counted_rows
 
 # A change lies as controls lie where one more control would lie no farther from their mean than
 # this share of it, and the run as well. Three controls that differ by half say nothing.
@@ -64,7 +64,7 @@ def claims_of_rows(
     """
     if node.attrs.get("role") == "motion":
         return []
-    rows = read_rows(node, "", "", "")
+    rows = counted_rows(read_rows(node, "", "", ""))
     parts = Counter((row.variable, row.layer) for row in rows)
     figures = _figures(node)
     why = moved_by(node)

@@ -35,6 +35,34 @@ def bands_of(figures: Iterable[Figure]) -> dict[str, list[tuple[str, str]]]:
     return bands
 
 
+def ends_of(data: xr.Dataset) -> list[str]:
+    """Return to which checkpoint each row is relative: ``"last"`` where the reference is the last.
+
+    Examples
+    --------
+    >>> rows = xr.Dataset({"row_to": ("row", ["reference"])}, {"step": [0, 700]})
+    >>> ends_of(rows), ends_of(rows.assign_attrs(reference_step=700))
+    (['reference'], ['last'])
+    """
+    if "row_to" not in data.variables:
+        return [""] * data.sizes["row"]
+    ends = list(map(plain_text, data["row_to"].values))
+    steps = data["step"].values if "step" in data.variables else []
+    if not len(steps) or data.attrs.get("reference_step") != steps[-1]:
+        return ends
+    return ["last" if end == "reference" else end for end in ends]
+
+
+def end_given(node: xr.Dataset) -> set[str]:
+    """Return the variables of a node whose rows are relative to the last checkpoint."""
+    if "row_quantity" not in node.variables:
+        return set()
+    names = map(plain_text, node["row_quantity"].values)
+    return {
+        name for name, end in zip(names, ends_of(node), strict=True) if end == "last"
+    }
+
+
 def read_rows(
     dataset: xr.Dataset,
     title: str,
@@ -67,6 +95,7 @@ def read_rows(
     distinct = data["distinct"].values if "distinct" in data else np.isfinite(progress)
     names = column("row_quantity", "")
     controls = _controls(data, count)
+    to_last = [end == "last" for end in ends_of(data)]
     return [
         Row(
             label=labels[i],
@@ -86,6 +115,7 @@ def read_rows(
             distinct=distinct[i].astype(bool),
             within_null=_within_null(data, str(names[i]), layers[i], bands or {}),
             controls=controls[i],
+            to_last=to_last[i],
             **{name: _plain(values[i]) for name, values in fields.items()},
         )
         for i in range(count)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..claims import Certainty, Kind, Reason
 from ..dynamics.reasons import Reason as RowReason
-from .catalogue.sentences import OF_RUNS, REASONS, STANDINGS, WEIGHT_CHANGE
+from .catalogue.sentences import OF_RUNS, REASONS, STANDINGS, UNCOUNTED
 from .formats import (
     interval_text,
     p_words,
@@ -65,8 +65,8 @@ _ORDER = list(STANDINGS)
 
 
 def standing_of(row: Row) -> Standing | None:
-    """Return how a row stands; None of weight change, which says nothing of what a model does."""
-    if row.role == "motion":
+    """Return how a row stands; None of what does not count, as it does not say what a model does."""
+    if not row.is_counted:
         return None
     if row.runs:
         return _standing_of_runs(row)
@@ -91,14 +91,18 @@ def _standing_of_runs(row: Row) -> Standing:
 def heading_of(row: Row) -> str:
     """Return the heading of the rows that stand like one."""
     stands = standing_of(row)
-    return sentence_start(WEIGHT_CHANGE) if stands is None else stands.heading
+    return sentence_start(_uncounted(row)) if stands is None else stands.heading
+
+
+def _uncounted(row: Row) -> str:
+    return UNCOUNTED["last" if row.to_last else "motion"]
 
 
 def place_of(row: Row) -> tuple[int, str]:
     """Return by what rows that stand alike are ordered in the chart."""
     stands = standing_of(row)
     if stands is None:
-        return len(_ORDER), ""
+        return len(_ORDER), _uncounted(row)
     return _ORDER.index((stands.kind, stands.certainty)), stands.where
 
 
@@ -127,7 +131,7 @@ def state_words(row: Row) -> str:
     """Say how a row stands, and which test decided; of one that is open why."""
     stands = standing_of(row)
     if stands is None:
-        return WEIGHT_CHANGE
+        return _uncounted(row)
     words = stands.words(BY_EXAMPLES if row.own_change_test and not row.beyond else "")
     return ": ".join(filter(None, [words, stands.why]))
 

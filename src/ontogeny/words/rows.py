@@ -55,7 +55,8 @@ class Row:
     within a null of the quantity. ``outside`` is whether it lies on one side of all its control
     runs, of performance on the better one, and ``not_improved`` whether performance is surely no
     better than at first. ``own_change_test`` is whether an exact test of the same examples, and no
-    order of steps, says that it changed. ``measure`` says what its numbers are: their units, or a
+    order of steps, says that it changed. ``to_last`` is whether it is relative to the last checkpoint,
+    so that its end is given. ``measure`` says what its numbers are: their units, or a
     distance to what. ``kind`` is what of its label all rows of its
     quantity share. In a comparison, ``runs`` holds the same row of every run.
     """
@@ -104,6 +105,12 @@ class Row:
     measure: str = ""
     own_change_test: bool = False
     lost: bool = False
+    to_last: bool = False
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether it counts in the verdict: what the model does, and not 0 at the end anyway."""
+        return self.role != "motion" and not self.to_last
 
     @property
     def name(self) -> str:
@@ -146,8 +153,8 @@ class Row:
 
 
 def counted_rows(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows that count in the verdict: all but weight change."""
-    return [row for row in rows if row.role != "motion"]
+    """Return the rows that count in the verdict."""
+    return [row for row in rows if row.is_counted]
 
 
 def half_steps(rows: Sequence[Row]) -> list[float]:

@@ -37,6 +37,8 @@ def mark(content: Content, node: Node) -> tuple[str, str]:
     if node.role == "motion":
         return "motion", "weight change"
     claims = claims_of_node(content, node)
+    if node.rows and all(row.to_last for row in node.rows):
+        return "motion", HEADINGS["distances"]
     if node.role == "claims":
         found = reproduced(claims)
         return "untested", found.text if found else "not tested"

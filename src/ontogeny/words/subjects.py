@@ -24,6 +24,8 @@ class Names:
         Short names of module paths.
     totals
         How many rows a quantity has, by node and variable.
+    called
+        What these rows are called where they are counted, such as ``"layers"``.
     runs
         How many runs stand beside each other; 1 of a study of one.
     nulls
@@ -37,6 +39,7 @@ class Names:
     titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
     layers: Mapping[str, str] = field(default_factory=dict)
     totals: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    called: Mapping[tuple[str, str], str] = field(default_factory=dict)
     runs: int = 1
     nulls: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     first_step: float = -math.inf

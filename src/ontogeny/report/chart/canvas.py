@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from html import escape
 
@@ -45,13 +45,14 @@ NARROW = ChartLayout("narrow", 380, 132, 56, 16, 10.5, 21)
 _WIDTHS = {
     **dict.fromkeys("fijlrtI", 0.35),
     **dict.fromkeys("mwMW", 0.95),
-    **dict.fromkeys(" ,.·:;'|", 0.33),
+    **dict.fromkeys(" \N{NO-BREAK SPACE},.·:;'|", 0.33),
     **dict.fromkeys("→…—+", 0.95),
     **dict.fromkeys("0123456789", 0.64),
 }
 _LETTER = 0.62
 _CAPITAL = 0.71
 _SIGN = 0.46
+_JOIN = "\N{NO-BREAK SPACE}"
 
 
 def fitted(
@@ -82,6 +83,34 @@ def text_width(text: str) -> float:
     11.8
     """
     return sum(map(_width_of, text))
+
+
+def wrapped(text: str, room: float, most: int) -> list[str]:
+    """Return a text on at most so many lines of a width; nothing if these have no room for it.
+
+    No line begins with a dot, and what stands behind the last one stays with the word before.
+
+    Examples
+    --------
+    >>> [
+    ...     line.replace("\N{NO-BREAK SPACE}", "~")
+    ...     for line in wrapped("after a · b · L2", 5, 2)
+    ... ]
+    ['after a~·', 'b~·~L2']
+    >>> wrapped("after a · b · L2", 3, 2)
+    []
+    """
+    dot = f"{_JOIN}·"
+    start, last, end = text.replace(" ·", dot).rpartition(f"{dot} ")
+    lines = [""]
+    for word in f"{start}{last.rstrip(' ')}{_JOIN if last else ''}{end}".split(" "):
+        longer = f"{lines[-1]} {word}".lstrip(" ")
+        if lines[-1] and text_width(longer) > room:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    fits = len(lines) <= most and max(map(text_width, lines)) <= room
+    return lines if fits else []
 
 
 def _width_of(character: str) -> float:
@@ -202,6 +231,10 @@ class Canvas:
         self.parts.append(f"<{tag} {attributes}>")
         yield
         self.parts.append(f"</{tag}>")
+
+    def leading(self, to: str) -> AbstractContextManager[None]:
+        """Put what is appended meanwhile into a link of the page, which is no stop of the tab key."""
+        return self.tagged("a", f'{to} tabindex="-1"') if self.linked else nullcontext()
 
     def on_axes(self, draw: Callable[[], None]) -> None:
         """Draw what lies on the step axis; the page has it on every kind of axis and shows one."""

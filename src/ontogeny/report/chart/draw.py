@@ -126,7 +126,8 @@ def lay_chart(
         canvas.on_axes(lambda: _boundaries(canvas, content.boundaries, top))
         canvas.on_axes(lambda: _breaks(canvas, content, top))
         if content.track is not None:
-            draw_track(canvas, content.track)
+            section = content.track_node.id if content.track_node else ""
+            draw_track(canvas, content.track, section=section)
         bottom = canvas.y + 8
         canvas.on_axes(lambda: draw_axis(canvas))
         draw_clock(canvas, content.voice.clock)
@@ -231,10 +232,14 @@ def _notices(content: Content, groups: Sequence[RowGroup]) -> tuple[str, ...]:
 
 
 def draw_track(
-    canvas: Canvas, track: Track, levels: Mapping[str, float] = MappingProxyType({})
+    canvas: Canvas,
+    track: Track,
+    levels: Mapping[str, float] = MappingProxyType({}),
+    section: str = "",
 ) -> None:
     """Draw the loss as a thin line with its first and last value, over lines at named levels.
 
+    On the page its name leads to its `section`.
     A level that would press the line into a fifth is written over it, with an arrow.
     """
     layout = canvas.layout
@@ -265,9 +270,9 @@ def draw_track(
         words = ", ".join(cut)
         canvas.text(layout.width - layout.right, top - 4, words, "note end")
     middle = top + height / 2
-    canvas.text(
-        0, middle, truncate(track.title, layout.label_characters), "name", track.title
-    )
+    title = truncate(track.title, layout.label_characters)
+    with canvas.leading(f'href="#{section}"'):
+        canvas.text(0, middle, title, "name", track.title)
     if track.units and not layout.narrow:
         canvas.text(0, middle + 14, truncate(track.units, 40), "note")
     for x, i in ((layout.left - 10, good[0]), (layout.width, good[-1])):

@@ -61,7 +61,7 @@ def arrange(
     folded: set[str] = set()
     for row, heading in zip(rows, headings, strict=True):
         is_quiet = (
-            not is_news(row) if has_news else row.role == "motion" and len(counts) > 1
+            not is_news(row) if has_news else not row.is_counted and len(counts) > 1
         )
         if is_quiet and counts[heading] > 2:
             folded.add(heading)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from html import escape
 
@@ -20,6 +19,8 @@ from .marks import draw_legend_of_marks, draw_marks
 
 MAX_COLUMNS = 220  # steps drawn as cells; more would be narrower than three pixels
 
+HOW_TO_READ = "how-to-read"  # the place of the page that says more of the marks
+
 MISSING = -2
 HATCHED = -1
 
@@ -27,7 +28,10 @@ OVERSHOOT = 0.05  # share of the whole change beyond the first or the last value
 
 
 def draw_legend(canvas: Canvas, rows: Sequence[Row]) -> None:
-    """Explain colour, hatch and marks of the cells, and the marks of the forest plot."""
+    """Explain colour, hatch and marks of the cells, and the marks of the forest plot.
+
+    On the page it leads to what says more of them.
+    """
     top = canvas.y
     ends = []
     for view, draw in (
@@ -35,7 +39,8 @@ def draw_legend(canvas: Canvas, rows: Sequence[Row]) -> None:
         ("intervals", draw_legend_of_marks),
     ):
         canvas.y = top
-        canvas.in_view(view, partial(draw, canvas, rows))
+        with canvas.leading(f'href="#{HOW_TO_READ}"'):
+            canvas.in_view(view, partial(draw, canvas, rows))
         ends.append(canvas.y)
     layout = canvas.layout
     if any(end_words(row, layout) for row in rows):
@@ -125,20 +130,15 @@ def draw_heading(canvas: Canvas, group: RowGroup, places: Sequence[str]) -> None
     table that has them, at `places`.
     """
     canvas.y += canvas.layout.font + 8
-    with _leading(canvas, f'href="#{group.rows[0].section}"'):
+    with canvas.leading(f'href="#{group.rows[0].section}"'):
         canvas.text(0, canvas.y, group.title, "group")
     canvas.y += 6
     if group.folded:
         canvas.y += canvas.layout.font
         words = truncate(group.summary, int(canvas.layout.width / 7))
-        with _leading(canvas, f'href="#{places[0]}" data-folded="{" ".join(places)}"'):
+        with canvas.leading(f'href="#{places[0]}" data-folded="{" ".join(places)}"'):
             canvas.text(0, canvas.y, words, "note")
         canvas.y += 4
-
-
-def _leading(canvas: Canvas, to: str) -> AbstractContextManager[None]:
-    """Put what is appended meanwhile into a link of the page."""
-    return canvas.tagged("a", f'{to} tabindex="-1"') if canvas.linked else nullcontext()
 
 
 def draw_row(canvas: Canvas, row: Row, index: int, links: bool) -> None:

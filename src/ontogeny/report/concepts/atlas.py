@@ -136,7 +136,9 @@ def _without(content: Content) -> str:
     return say.NO_CONTROL
 
 
-def _notices(fitted: Fitted, concepts: Sequence[Concept], pieces: Pieces) -> list[str]:
+def _notices(
+    fitted: Fitted, concepts: Sequence[Concept], pieces: Pieces, has_contexts: bool
+) -> list[str]:
     """Say what is left out, and what tokens are where no tokenizer is known."""
     sentences = []
     every = len(fitted.concepts.every)
@@ -148,6 +150,8 @@ def _notices(fitted: Fitted, concepts: Sequence[Concept], pieces: Pieces) -> lis
         sentences += unnamed_layers(fitted.concepts.arrays)
     if pieces.by_id and pieces.numbers_only:
         sentences.append(say.BY_NUMBER)
+    if not has_contexts:
+        sentences.append(say.NO_CONTEXTS)
     return sentences
 
 
@@ -193,7 +197,7 @@ def _payload(
         "path": concepts.node.path,
         "title": fitted.title,
         "about": content.voice.fill(_about(content, fitted, is_first)),
-        "notices": _notices(fitted, picks, pieces),
+        "notices": _notices(fitted, picks, pieces, contexts is not None),
         "naming": _naming(concepts),
         "learned": is_learned,
         **(

@@ -35,6 +35,7 @@ def card(arrays: ConceptArrays, concept: Concept, pieces: Pieces) -> dict[str, A
         "token_name": concept.name if concept.given else "",
         "given": bool(concept.given),
         "kind": concept.kind,
+        "course": concept.course if concept.course != concept.kind else "",
         "sharp": finite(concept.sharpness, 3),
         "chips": _tokens(facts.tokens, pieces),
         "up": _tokens(facts.written_up, pieces),

@@ -82,9 +82,9 @@ def found_words(data: xr.Dataset) -> list[str]:
     >>> found_words(xr.Dataset({**numbers, "again": ("concept", np.ones(40))}))[1:]
     ['12 have a name', '23 are found at the end']
     >>> found_words(xr.Dataset({"n_again": 1.0, "n_named": 1.0}))
-    ['1 concept beyond the {token}', '1 has a name']
+    ['It holds 1 concept beyond the {token}', '1 has a name']
     >>> found_words(xr.Dataset({"n_again": 16.0, "n_untrained": 60.0}))
-    ['16 concepts beyond the {token}', 'an untrained model has 60']
+    ['It holds 16 concepts beyond the {token}', 'an untrained model has 60']
     """
     total, of_total = counts(data, "n_again")
     named, of_named = counts(data, "n_named")
@@ -104,7 +104,8 @@ def found_words(data: xr.Dataset) -> list[str]:
     if has_history:
         parts = _births_words(data, every, names, () if is_more else of_total)
     else:
-        parts = [found + ("" if is_more else controls_words(of_total)), *names]
+        beside = "" if is_more else controls_words(of_total)
+        parts = [f"{say.HOLDS.format(found=found)}{beside}", *names]
     if is_more:
         there = _of_count(say.AT_END if has_history else say.IN_WHOLE, total)
         there = there.format(count=f"{total:,.0f}")

@@ -17,6 +17,7 @@ from ...words.nodes import Node
 from .arrays import ConceptArrays
 from .learned import is_learned
 
+FULL = 0.9  # of its peak, below which a concept ends weaker than it was
 FEW = 10  # life lines of the first screen
 
 SHEET = 24  # concepts of a contact sheet
@@ -32,7 +33,8 @@ class Concept:
     than every name of every control run, and ``sharpness`` how well its best rule or three tokens
     tell of it. ``rule_tells`` is whether some rule tells its places from others, and ``tails`` the
     excess kurtosis of the code, where it is known. ``readable_at_end`` is whether it can be read
-    at the last checkpoint, where that is known.
+    at the last checkpoint, where that is known, and ``end`` its strength there as a share of its
+    peak.
     """
 
     place: tuple[int, int]
@@ -53,6 +55,7 @@ class Concept:
     rule_tells: bool = False
     tails: float = math.nan
     readable_at_end: bool = True
+    end: float = math.nan
 
     @property
     def number(self) -> int:
@@ -72,9 +75,19 @@ class Concept:
     @property
     def course(self) -> str:
         """What became of a concept without a birth, in a few words."""
-        was_there = self.kind in ("grows", "from the start")
-        has_left = was_there and not self.readable_at_end
-        return say.NOT_AT_END if has_left else self.kind
+        if self.kind not in (say.GROWING, "from the start"):
+            return self.kind
+        if not self.readable_at_end:
+            return say.NOT_AT_END
+        if not self.has_waned:
+            return self.kind
+        was = say.GREW if self.kind == say.GROWING else self.kind
+        return say.ENDS.format(was=was, share=f"{self.end:.0%}".replace("%", " %"))
+
+    @property
+    def has_waned(self) -> bool:
+        """Whether it is well below its peak at the end."""
+        return self.end < FULL
 
     @property
     def life(self) -> str:
@@ -203,7 +216,9 @@ def marks_words(chosen: Sequence[Concept]) -> str:
     """Say what the marks and words behind life lines are, of those that are drawn."""
     births = say.BIRTH_MARKS if any(math.isfinite(one.born) for one in chosen) else ""
     courses = {one.course for one in chosen}
-    grows = say.GROWS if "grows" in courses else ""
+    growing = [one for one in chosen if one.kind == say.GROWING and one.readable_at_end]
+    waned = any(one.has_waned for one in growing)
+    grows = say.GROWS[waned] if growing else ""
     left = say.LEFT if say.NOT_AT_END in courses else ""
     return " ".join(filter(None, [births, grows, left]))
 

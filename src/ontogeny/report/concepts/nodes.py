@@ -251,7 +251,8 @@ def _over_layers(data: xr.Dataset, name: str) -> list[float]:
 
 def _lives(arrays: ConceptArrays, readable: float) -> dict[str, np.ndarray]:
     """Return the peak of every latent, and from which step on it is readable; NaN where nowhere."""
-    strength = np.nan_to_num(arrays.over_steps("strength"), nan=-math.inf)
+    known = arrays.over_steps("strength").astype(float)
+    strength = np.nan_to_num(known, nan=-math.inf)
     clear = np.nan_to_num(arrays.over_steps("readability"), nan=-1.0) >= readable
     peak = strength.max(axis=2)
     first = arrays.data["step"].values[clear.argmax(axis=2)]
@@ -259,6 +260,9 @@ def _lives(arrays: ConceptArrays, readable: float) -> dict[str, np.ndarray]:
         "peak": np.where(np.isfinite(peak), peak, np.nan),
         "readable_from": np.where(clear.any(axis=2), first, np.nan),
         "readable_at_end": clear[:, :, -1],
+        "end": np.divide(
+            known[:, :, -1], peak, out=np.full(peak.shape, np.nan), where=peak > 0
+        ),
     }
 
 
@@ -303,4 +307,5 @@ def _concept(
         readable_at_end=bool(lives["readable_at_end"][place])
         if "readable_at_end" in lives
         else True,
+        end=float(lives["end"][place]) if "end" in lives else math.nan,
     )

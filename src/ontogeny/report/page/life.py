@@ -9,7 +9,6 @@ import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from ...words.catalogue import concepts as say
 from ...words.content import Content
 from ...words.formats import number, plural, sentence_start, step_text
 from ...words.labels import truncate
-from ..chart.canvas import GAP, Canvas, ChartLayout, Points, text_width
+from ..chart.canvas import GAP, Canvas, ChartLayout, Points, text_width, wrapped
 from ..chart.draw import draw_axis, draw_clock, stretches
 from ..concepts.layers import concept_address
 from ..concepts.lives import (
@@ -40,7 +39,8 @@ _LOSS = 78.0
 _ALONE = 170.0
 _MOST_NAMED = 6  # runs at whose lines there is room for a name
 _LINE = 13.0  # least distance of labels
-LONGEST, SHORTEST = 26, 8  # letters of a name
+LONGEST, SHORTEST = 60, 8  # letters of a name
+MOST_LINES = 3  # of a name
 
 Label = tuple[str, float, str]
 """Words at the end of a line, its last value, and their style."""
@@ -212,7 +212,8 @@ def _draw_loss(
             y = float(heights([line["level"]])[0])
             canvas.lines("reference", [[(layout.left, y), (right, y)]])
     canvas.on_axes(curve)
-    _label_ends(canvas, labels, span, heights, (top, top + height))
+    section = content.track_node.id if content.track_node else ""
+    _label_ends(canvas, labels, span, heights, (top, top + height), section)
     canvas.box("hit", layout.left, top, layout.plot_width, height)
     canvas.y = top + height + 6
 
@@ -229,8 +230,12 @@ def _label_ends(
     span: tuple[float, float],
     heights: Any,
     ends: tuple[float, float],
+    section: str,
 ) -> None:
-    """Write labels at the ends of their lines, moved apart where they would overlap."""
+    """Write labels at the ends of their lines, moved apart where they would overlap.
+
+    They lead to the section that says what the lines are.
+    """
     sorted_labels = sorted(labels, key=lambda label: -label[1])
     places = [float(heights([value])[0]) for _, value, _ in sorted_labels]
     for i in range(1, len(places)):
@@ -241,7 +246,8 @@ def _label_ends(
         most = places[i] - _LINE
     x = canvas.layout.left + canvas.layout.plot_width + 8
     for (words, value, style), y in zip(sorted_labels, places, strict=True):
-        canvas.text(x, y + 4, with_arrow(words, value, span), style)
+        with canvas.leading(f'href="#{section}"'):
+            canvas.text(x, y + 4, with_arrow(words, value, span), style)
 
 
 def _draw_lines(
@@ -256,11 +262,10 @@ def _draw_lines(
     canvas.text(0, canvas.y + 14, head, "head halo")
     canvas.y += 22
     words = [concept.life for concept in lines]
-    if not _has_room(canvas.layout, words):
+    if not (canvas.layout.narrow or _has_room(canvas.layout, words)):
         words = list(map(_brief, lines))
-    for concept, name, said in zip(
-        lines, _names(canvas.layout, lines), words, strict=True
-    ):
+    names = _names(canvas.layout, lines, words)
+    for concept, name, said in zip(lines, names, words, strict=True):
         spoken = f"{concept.title}, {concept.short_layer}: {concept.life}"
         address = concept_address(concepts.node.path, concept)
         link = f'href="#{escape(address)}"' if address in cards else ""
@@ -271,37 +276,52 @@ def _draw_lines(
     canvas.y += 2
 
 
-def _names(layout: ChartLayout, lines: Sequence[Concept]) -> list[str]:
-    """Return names as long as there is room for them; a phone has two lines for each."""
-    for most in range(LONGEST, SHORTEST, -1):
-        names = line_names(lines, most)
-        widest = layout.font * max(map(text_width, names))
-        if layout.narrow or widest <= layout.left - GAP:
-            break
-    return names
+def _names(
+    layout: ChartLayout, lines: Sequence[Concept], words: Sequence[str]
+) -> list[list[str]]:
+    """Return names on as many lines as they need, cut only where `MOST_LINES` have no room.
+
+    On a phone names stand over their cells, and what is said of them behind.
+    """
+    cuts = [line_names(lines, most) for most in range(LONGEST, SHORTEST, -1)]
+    found = []
+    for of_one, said in zip(zip(*cuts, strict=True), words, strict=True):
+        room = layout.left - GAP
+        if layout.narrow:
+            axis = layout.left + layout.plot_width
+            room = axis - 2 * GAP - layout.font * text_width(said)
+        parts = (wrapped(each, room / layout.font, MOST_LINES) for each in of_one)
+        found.append(next(filter(None, parts), [of_one[-1]]))
+    return found
 
 
 def _brief(concept: Concept) -> str:
-    """Return what there is room for on a phone; the interval stays in the card."""
+    """Return what there is room for beside a long axis; the interval stays in the card."""
     if math.isfinite(concept.born):
         return step_text(concept.born)
     return say.BRIEF.get(concept.course, say.BRIEF_OTHERWISE)
 
 
 def _draw_line(
-    canvas: Canvas, concepts: Concepts, concept: Concept, name: str, words: str
+    canvas: Canvas,
+    concepts: Concepts,
+    concept: Concept,
+    names: Sequence[str],
+    words: str,
 ) -> None:
     layout = canvas.layout
-    names = wrap(name, layout.label_characters) if layout.narrow else [name]
-    names = [*names[:1], *([" ".join(names[1:])] if len(names) > 1 else [])]
     top = canvas.y
-    height = 26.0 if layout.narrow else 24.0
-    middle = top + height / 2
+    line = 1.25 * layout.font
+    over = line * len(names) if layout.narrow else 0.0
+    height = over + 20.0 if layout.narrow else 24.0 + layout.font * (len(names) - 1)
+    middle = top + over + (height - over) / 2
     canvas.box("hit", 0, top, layout.width, height)
     for i, part in enumerate(names):
-        shown = truncate(part, layout.label_characters) if layout.narrow else part
-        y = middle + 4 + (i - (len(names) - 1) / 2) * layout.font
-        canvas.text(layout.left - 10, y, shown, "name end")
+        if layout.narrow:
+            canvas.text(0, top + line * (i + 1) - 2, part, "name")
+        else:
+            y = middle + 4 + (i - (len(names) - 1) / 2) * layout.font
+            canvas.text(layout.left - 10, y, part, "name end")
 
     def cells() -> None:
         _draw_cells(canvas, concepts, concept, middle - 8)
@@ -314,7 +334,11 @@ def _draw_line(
             canvas.whisker(low, middle, at, high)
 
     canvas.on_axes(cells)
-    canvas.text(layout.left + layout.plot_width + 8, middle + 4, words, "")
+    if layout.narrow:
+        behind = layout.font * text_width(names[-1]) + GAP
+        canvas.text(behind, top + over - 2, words, "")
+    else:
+        canvas.text(layout.left + layout.plot_width + 8, middle + 4, words, "")
     canvas.y = top + height
 
 

@@ -43,7 +43,7 @@ def loss_picture(content: Content) -> str:
     levels = sorted(
         (x for x in levels if math.isfinite(x[1])), key=lambda level: -level[1]
     )
-    return "".join(_drawn(levels, loss, most, layout) for layout in _LAYOUTS)
+    return "".join(_drawn(levels, loss, most, layout, node.id) for layout in _LAYOUTS)
 
 
 def _most(loss: LossCurve, levels: list[Level]) -> float:
@@ -87,8 +87,9 @@ def _of_layers(data: xr.Dataset) -> Iterator[Level]:
 
 
 def _drawn(
-    levels: list[Level], loss: LossCurve, most: float, layout: ChartLayout
+    levels: list[Level], loss: LossCurve, most: float, layout: ChartLayout, section: str
 ) -> str:
+    """Return one form of the picture, in which each name leads to the `section` on the loss."""
     canvas = Canvas(layout, (0,))
     top = layout.font + 10
     apart = 10.0 ** math.floor(math.log10(most))
@@ -104,7 +105,8 @@ def _drawn(
     for i, (words, value, *ends) in enumerate(levels):
         middle = top + (i + 0.5) * layout.row
         base = middle + layout.font * 0.35
-        canvas.text(layout.left - 10, base, truncate(words, 30), "end")
+        with canvas.tagged("a", f'href="#{section}" tabindex="-1"'):
+            canvas.text(layout.left - 10, base, truncate(words, 30), "end")
         canvas.lines("guide", [[(layout.left, middle), (end, middle)]])
         is_cut = value > ticks[-1]
         if not is_cut:

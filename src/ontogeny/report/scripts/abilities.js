@@ -32,7 +32,7 @@ function isCompared({ steps, right }) {
   return now > 0 && [right[now - 1], right[now]].every((row) => /[015]/.test(row));
 }
 
-// One of each group; those that stay so to the end come first, as others turn to and fro.
+// One of each group; those that stay so to the end come first.
 function turnedAt({ steps, groups, texts, right, of }) {
   const now = steps.indexOf(stepNow());
   if (now < 1) return [];

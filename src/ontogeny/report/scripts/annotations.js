@@ -1,4 +1,4 @@
-// Words in a figure: titles, labels at the ends of lines, the key, colour bars; and how wide they are.
+// Words in a figure: titles, labels of lines, the key, colour bars; and how wide they are.
 
 import { range } from "./core.js";
 import { plotText, shortened } from "./format.js";

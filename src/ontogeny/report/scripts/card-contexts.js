@@ -42,7 +42,7 @@ function contextList(atlas, i) {
     find("p", fold).textContent = fold.open ? say("context", numbers) : "";
   };
   items.forEach((item, e) => find("details", item).addEventListener("toggle", () => tell(e)));
-  // Examples of each band stand under its heading, all of them where the foot of the card is open.
+  // Examples of each band stand under its heading, all where the card's foot is open.
   const heads = bands.map((words) => make("li", { className: "band", textContent: words }));
   const each = examples / Math.max(bands.length, 1);
   if (bands.length) items.forEach((item, e) => item.classList.toggle("further", e % each >= (e < each ? 2 : 1)));

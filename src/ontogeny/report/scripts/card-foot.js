@@ -30,7 +30,7 @@ export function cardFoot(concept) {
   return foot.childElementCount > 1 || hasBands ? [...sharp, foot] : sharp;
 }
 
-// What was readable once may not be at the next step: from where on it stays so is said apart.
+// What was readable once may not be at the next step: since when it stays so is said apart.
 function readableWords(atlas, concept) {
   const { readable_from: first, born } = concept;
   const i = atlas.concepts.indexOf(concept);

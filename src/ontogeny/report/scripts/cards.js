@@ -49,7 +49,6 @@ export function conceptCard(i) {
   const parts = [atlas.strength && sparkPart(i), atlas.contexts && contextPart(i)].filter(Boolean);
   card.append(...concept.told.map((textContent) => make("p", { className: "spark-value", textContent })));
   for (const part of parts) card.append(...part.elements);
-  if (!atlas.contexts) card.append(make("p", { className: "quiet spark-value", textContent: say("no contexts") }));
   card.append(...(concept.histogram ? [codeHistogram(concept)] : []), ...cardFoot(concept));
   oneStop(card, findAll(".where, summary", card), UP_AND_DOWN);
   cardObjects.set(card, { update: (changed) => parts.forEach((part) => part.update(changed)) });
@@ -95,7 +94,7 @@ function cardFacts(concept) {
   return list;
 }
 
-// Of a fit to one step: which, and how far the fits of neighbouring steps have the like of it.
+// Of a fit to one step: which, and how far neighbouring steps have the like of it.
 function stepFacts(concept, fact, list) {
   if (DATA.steps.length === 1) return list;
   if (!shownAtlas.one_code) fact(say("fitted to"), formatStep(shownAtlas.step));

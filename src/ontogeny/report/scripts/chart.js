@@ -24,7 +24,7 @@ function chartPlot(svg) {
   return DATA.charts[svg.classList.contains("chart-wide") ? "wide" : "narrow"].plot;
 }
 
-// Left and right end of the chart's step axis in the window, in pixels; the slider lies over it.
+// Ends of the chart's step axis in the window, in pixels; the slider lies over it.
 export function chartAxis() {
   const svg = visibleChart();
   if (!svg) return null;
@@ -125,7 +125,7 @@ function startRowKeys(svg, rows) {
   }
 }
 
-// The tooltip of a row: left of the cells all that is known of it, over a cell its share at that step.
+// The tooltip of a row: left of the cells all that is known, over a cell its share at that step.
 function chartHover(event, place) {
   const element = event.target.closest(".row");
   if (!element) {

@@ -4,7 +4,7 @@ import { DATA, at, say } from "./core.js";
 import { formatStep } from "./format.js";
 
 const NO_FACTS = {
-  name: "", token_name: "", given: false, kind: "", sharp: null,
+  name: "", token_name: "", given: false, kind: "", course: "", sharp: null,
   born: null, after: null, before: null, settled: null, gone: null, readable_from: null,
   fires: null, random: null, again: null, half: null, removed: null, followed: null,
   chips: [], up: [], down: [], near: [], answers: [],
@@ -34,7 +34,7 @@ export function conceptName(concept) {
   return concept.name || `C${concept.number}`;
 }
 
-// Places of concepts by birth, those that are there from the start first; the sharpest of those born together.
+// Places by birth, those from the start first; the sharpest of those born together.
 export function byBirth(atlas, places) {
   const moment = (i) => (atlas.concepts[i].kind === "from the start" ? -Infinity : (atlas.concepts[i].born ?? Infinity));
   return [...places].sort((a, b) => (moment(a) === moment(b) ? a - b : moment(a) - moment(b)));
@@ -42,7 +42,7 @@ export function byBirth(atlas, places) {
 
 // The step of its birth with its interval; else what kind of life it has.
 export function bornWords(concept) {
-  if (concept.born === null) return concept.kind;
+  if (concept.born === null) return concept.course || concept.kind;
   return formatStep(concept.born) + intervalWords(concept, " (", ")");
 }
 

@@ -3,7 +3,7 @@
 import { capital } from "./format.js";
 
 export const DATA = JSON.parse(document.getElementById("data").textContent);
-// What one place of the step axis is called: a step, an epoch, or a token; and at the start of a sentence.
+// What a place of the step axis is called, as step or epoch; and at the start of a sentence.
 export const CLOCK = DATA.clock.replace("training ", "").replace(/s$/, "");
 export const CLOCK_HEAD = capital(CLOCK);
 // What is said of results stands in the catalogue of the library: a script gives the numbers.
@@ -94,7 +94,7 @@ export function nearest(list, value) {
   return best;
 }
 
-// The smallest and largest of the numbers in some lists; Infinity and -Infinity where there is none.
+// The least and the largest number in some lists; Infinity and -Infinity where there is none.
 export function extent(lists, wanted = Number.isFinite) {
   let [low, high] = [Infinity, -Infinity];
   for (const list of lists) {

@@ -178,10 +178,8 @@ export class CurvesPicture extends Picture {
     return { type: "scatter", mode: "lines", x, y, ...filled, meta };
   }
 
-  // A band without width is drawn as a line, several of them with dashes of their own: five guesses
-  // beside a loss had one grey in the key. A part has the colour of its line and dotted edges, and is
-  // the lighter the more there are: bands that all begin at zero lie over one another. The band of
-  // control runs is lighter.
+  // A band without width is a line with dashes of its own. A part has the colour of its line and dotted
+  // edges, the lighter the more there are; the band of control runs is lighter.
   bandTrace(band, part = band) {
     const { null: grey, "ink-3": ink } = this.palette.base;
     const { line } = part;
@@ -310,14 +308,14 @@ export class CurvesPicture extends Picture {
     return others.map((other) => `${other.label}: ${this.view.say(other.point(i), other.ys[i])}`);
   }
 
-  // The place along x of the current step; of a difference the last one up to it that it stands at.
+  // The place of the current step along x; of a difference the last one up to it.
   get currentPlace() {
     const { kept } = this.panels[0].lines[0];
     return kept[lastNotAbove(kept, stepIndex(this.xAxis))];
   }
 }
 
-const FLAT_DASHES = ["solid", "4px,3px", "1.5px,3px", "8px,2px", "8px,2px,1.5px,2px"]; // each shows in a key;
+const FLAT_DASHES = ["solid", "4px,3px", "1.5px,3px", "8px,2px", "8px,2px,1.5px,2px"];
 
 function isFlat({ lower, upper }) {
   return lower.every((low, i) => !Number.isFinite(low) || low === upper[i]);

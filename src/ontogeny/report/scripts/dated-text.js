@@ -13,8 +13,8 @@ const DATED_STATES = ["given", "never", "lost", "late", "good"];
 export function startDated() {
   const figure = find(".dated");
   if (!figure) return;
+  for (const line of findAll(".dated-line", figure)) startDatedLine(line, figure.dataset.guess);
   const lines = findAll(".dated-line[role]", figure);
-  for (const line of lines) startDatedLine(line, figure.dataset.guess);
   const rows = findAll(".dated-rows > a", figure);
   if (rows.length) oneStop(find(".dated-rows", figure), rows, UP_AND_DOWN);
   if (figure.matches(".beyond")) return;
@@ -31,7 +31,7 @@ export function startDated() {
 
 function startDatedLine(line, guess) {
   const tokens = findAll(".d", line);
-  oneStopAlong(line, tokens);
+  if (line.role) oneStopAlong(line, tokens);
   const set = (token) => token?.dataset.step && setStep(checkpointOf(Number(token.dataset.step)));
   line.addEventListener("click", (event) => set(event.target.closest(".d")));
   line.addEventListener("keydown", (event) => {

@@ -73,7 +73,7 @@ function courseWords(course) {
   return say("course", { first: amountWords(there[0]), last: amountWords(there.at(-1)) });
 }
 
-// First and last number, what they are read against, and from when on the right token is the first answer.
+// First and last number, what they are read against, and since when the right token leads.
 function tokenWords(text, place, course, reference) {
   if (example.tokens[text][place].matches(".special")) return "";
   const there = course.filter((value) => value !== null);

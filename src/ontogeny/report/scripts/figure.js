@@ -6,6 +6,7 @@ import { formatLabel, formatNumber, formatStep } from "./format.js";
 import { choice, oneStop } from "./layers.js";
 import { drawSoon, plottingLibrary } from "./library.js";
 import { RUN, hasControls, nodeOf } from "./nodes.js";
+import { axisRoom } from "./panels.js";
 import { FIGURES, PICTURES } from "./picture.js";
 import { RunsView, arranged, runsCsv } from "./runs.js";
 import { checkpointOf, currentPlace, listen, setStep, stepNow } from "./state.js";
@@ -227,7 +228,7 @@ export class Figure {
     find(".readout", this.element).replaceChildren(...this.readout());
   }
 
-  // The values at the current step: each where they are few, else their range; all with the same decimals.
+  // The values at the current step: each where they are few, else their range, with the same decimals.
   readout() {
     const { picture, data } = this;
     if (data.kind !== "curves" || !this.onSteps) return this.stepWords();
@@ -278,13 +279,13 @@ export class Figure {
     return tiny && value !== 0 ? "≈ 0" : formatNumber(value, uncertainty);
   }
 
-  locate(event) {
+  locate(event, below = 0) {
     if (!this.picture) return null;
     const origin = this.plot.getBoundingClientRect();
     const x = event.clientX - origin.left;
     const y = event.clientY - origin.top;
     const panel = this.picture.frame.boxes.findIndex(
-      (b) => x >= b.x - 4 && x <= b.x + b.width + 4 && y >= b.y && y <= b.y + b.height,
+      (b) => x >= b.x - 4 && x <= b.x + b.width + 4 && y >= b.y && y <= b.y + b.height + below,
     );
     if (panel < 0) return null;
     const box = this.picture.frame.boxes[panel];
@@ -297,8 +298,8 @@ export class Figure {
     };
   }
 
-  told(event) {
-    const spot = this.locate(event);
+  told(event, below) {
+    const spot = this.locate(event, below);
     return spot && this.picture.hover(spot.panel, spot);
   }
 
@@ -323,13 +324,14 @@ export class Figure {
     return full[k] === undefined ? null : { head: this.picture.barTitle, value: full[k], rest: [] };
   }
 
-  // A click sets the current step. A finger does not hover, so a tap also tells the numbers.
+  // A click sets the step, on the axis too; one beside it opens the definition. A tap also tells.
   pick(event) {
-    const told = this.told(event);
+    const told = this.told(event, axisRoom());
     if (event.pointerType === "touch" && told) showTooltip(event, told.head, told.value, told.rest);
     const { axes } = nodeOf(this.data);
     const { x, facet } = this.drawn.axes;
     const dimension = [x, facet, ...this.drawn.points].find((d) => axes[d]?.kind === "step");
+    if (!told) find(".actions details", this.element).open ^= true;
     if (!told || !dimension) return;
     const step = axes[dimension].values[told.index[dimension]];
     setStep(checkpointOf(step));
@@ -374,7 +376,7 @@ function makeRoom(deadline) {
   else document.documentElement.dataset.room = "true";
 }
 
-// Show a place with room for all figures. Those that come into view are drawn then, which may move it once more.
+// Show a place with room for all figures; those in view are drawn then, which may move it again.
 export function showAndAgain(show) {
   makeRoom({ timeRemaining: () => Infinity });
   show();

@@ -31,7 +31,7 @@ export function formatLabel(axis, i) {
   return axis.short[i];
 }
 
-// A label for hover: as the result has it, but modules by the names of layers that the page uses.
+// A label for hover: as the result has it, but modules by the page's names of layers.
 export function fullLabel(axis, i) {
   return axis.kind === "category" && !axis.group ? String(axis.values[i]) : formatLabel(axis, i);
 }

@@ -162,7 +162,7 @@ function hatchTrace(xEdges, yEdges, z, palette) {
   };
 }
 
-// Rectangles that cover the cells without a value: stretches of a row, joined over rows that have the same.
+// Rectangles over the cells without a value: stretches of a row, joined over rows that have the same.
 function missingAreas(xEdges, yEdges, z) {
   const areas = [];
   let before = new Map();

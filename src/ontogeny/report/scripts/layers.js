@@ -44,8 +44,7 @@ function toggleLayer(i) {
   change({ layers: layers.size === 0 || layers.size === DATA.layers.length ? null : layers });
 }
 
-// Buttons in a line, or links of a table's rows, are one stop of the tab key; arrow keys go from one to
-// the next, in the order in which they stand now.
+// Buttons in a line, or links of rows, are one stop of the tab key; arrow keys go along them as they stand.
 export function oneStop(holder, buttons, [next, before] = ["ArrowRight", "ArrowLeft"], first = buttons[0]) {
   const pages = next === UP_AND_DOWN[0] ? { PageDown: 10, PageUp: -10 } : {};
   const turn = { [next]: 1, [before]: -1, Home: -1e9, End: 1e9, ...pages };

@@ -1,4 +1,4 @@
-// Deep links: the hash names a place of the page and the view, as in #concepts-ica/distance?step=100&layers=0,3.
+// Deep links: the hash names a place and the view, as in #concepts-ica/distance?step=100&layers=0,3.
 
 import { DATA, find, findAll } from "./core.js";
 import { showAndAgain } from "./figure.js";

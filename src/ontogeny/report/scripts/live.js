@@ -1,4 +1,4 @@
-// The page of a run that is still training reads itself again, and the reader stays where they are.
+// The page of a run that is still training reads itself again; the reader stays where they are.
 
 import { DATA, find, findAll } from "./core.js";
 import { showAndAgain } from "./figure.js";
@@ -31,7 +31,7 @@ function focusOnPage() {
   return part && { id: part.id, number: findAll(FOCUSABLE, part).indexOf(document.activeElement) };
 }
 
-// Browsers may refuse to store anything, as for files in private windows: the page then starts at its top.
+// Browsers may refuse to store anything: the page then starts at its top.
 function storePlace() {
   const open = foldsOnPage().map(({ fold, name }) => [name, fold.open]);
   try {

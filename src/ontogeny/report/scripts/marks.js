@@ -1,4 +1,4 @@
-// Rows with a mark for each run on one axis: a forest plot. Marks of one row lie a little apart.
+// A forest plot: rows with a mark for each run. Marks of one row lie a little apart.
 
 import { textWidth } from "./annotations.js";
 import { DATA, at, extent, nearest, pad, range } from "./core.js";

@@ -26,7 +26,7 @@ function startRail() {
   const rail = find("#rail");
   const bar = find("#bar");
   const open = (shown) => {
-    // At the top of a page the bar still stands below the head, and would cover the first entries.
+    // At the top of a page the bar still stands below the head.
     rail.style.setProperty("--menu", `${bar.getBoundingClientRect().bottom}px`);
     rail.classList.toggle("open", shown);
     menu.setAttribute("aria-expanded", String(shown));

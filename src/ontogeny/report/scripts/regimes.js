@@ -1,4 +1,4 @@
-// Boundaries between regimes over steps: a hairline with its interval, a shade over the noisier side.
+// Boundaries between regimes: a hairline with its interval, the noisier side shaded.
 
 import { CLOCK, DATA, at } from "./core.js";
 import { formatStep } from "./format.js";

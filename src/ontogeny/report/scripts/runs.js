@@ -98,7 +98,7 @@ export class RunsView extends View {
     return say(unit ? "difference in" : "difference", { unit });
   }
 
-  // In panels of runs over one another: the chosen one in ink, the others grey; many others are a band.
+  // Runs over one another: the chosen one in ink, the others grey; many others are a band.
   get over() {
     return this.figure.axes.series === RUN;
   }

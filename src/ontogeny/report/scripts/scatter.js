@@ -133,7 +133,7 @@ export class ScatterPicture extends Picture {
     return this.space ? "" : this.view.axisWords();
   }
 
-  // What the colours tell apart; it stands over the colour bar, or where that is too narrow on the line above.
+  // What the colours tell apart: over the colour bar, or where that is too narrow on the line above.
   get colourName() {
     const { figure } = this;
     return figure.colour_dimension ?? figure.named[figure.colour] ?? "";

@@ -1,4 +1,4 @@
-// Points in space, seen from one side: the axes share one unit length, and what is near is drawn last.
+// Points in space from one side: the axes share one unit, and what is near is drawn last.
 // A projection needs no WebGL, so pictures stay vectors and paper shows them too.
 
 const SIDE = { azimuth: 0.6, elevation: 0.45 };
@@ -16,7 +16,7 @@ export function projection(spans) {
   };
 }
 
-// The three axes from the corner of the box around all points, with the places of their names.
+// The three axes from the corner of the box around all points, with places of names.
 export function spaceAxes(spans, place) {
   const corner = spans.map(([low]) => low);
   return spans.map(([, high], k) => ({ from: place(corner), to: place(corner.with(k, high)) }));

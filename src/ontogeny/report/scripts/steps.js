@@ -1,12 +1,13 @@
-// A click on a step sets it: in the chart, the picture of the loss and its life lines, and the course of a token.
-// Names in them lead on, and so do the keys.
+// A click on a step sets it, in pictures and on their axes. Names in them lead on, and so do the keys.
 
 import { axisEnds } from "./slider.js";
 import { goToPlace, placeOnAxis } from "./state.js";
 
+const LABEL = 9; // pixels that a number reaches beyond the end of its axis
+
 // Ends of the step axis of the picture that is clicked on, in the window; null of anything else.
 function axisUnder(element) {
-  if (element.closest("text")) return null;
+  if (element.closest("text:not(.tick)")) return null;
   if (element.closest("svg.chart, #life svg")) return axisEnds();
   const box = element.closest(".example-curve, .dated-axis, .dated-track")?.getBoundingClientRect();
   return box ? [box.left, box.right] : null;
@@ -17,7 +18,7 @@ export function startStepClicks() {
     "click",
     (event) => {
       const [left, right] = (event.detail && axisUnder(event.target)) || [Infinity, -Infinity];
-      if (event.clientX < left || event.clientX > right) return;
+      if (event.clientX < left - LABEL || event.clientX > right + LABEL) return;
       event.preventDefault();
       event.stopPropagation();
       goToPlace(placeOnAxis((event.clientX - left) / (right - left)));

@@ -32,7 +32,7 @@ export function colourScale(ramp) {
   return ramp.map((colour, k) => [k / (ramp.length - 1), colour]);
 }
 
-// Lines of layers take the layers' colours; several of one layer differ in width, as dashes are references.
+// Lines of layers take the layers' colours; several of one layer differ in width.
 const WIDTHS = [1.7, 1, 2.6, 0.7];
 
 export function seriesStyles(axis, palette) {

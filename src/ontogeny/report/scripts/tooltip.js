@@ -27,6 +27,6 @@ export function tellsAt(element, tell) {
   element.addEventListener("pointerleave", hideTooltip);
 }
 
-// What a tap has told goes with the next touch anywhere, and does not stay behind where the page moves.
+// What a tap has told goes with the next touch, and where the page moves.
 addEventListener("pointerdown", hideTooltip, { capture: true });
 addEventListener("scroll", hideTooltip, { passive: true });

@@ -1,4 +1,4 @@
-// Clouds of words as HTML text: every script keeps its own order and shapes, and words can be selected.
+// Clouds of words as HTML text, which can be selected: every script keeps its own order and shapes.
 
 import { at, find, make, range, textAt } from "./core.js";
 import { Figure } from "./figure.js";

@@ -16,7 +16,7 @@ from .step_shades import places, shades
 from .tokens import ShownTokens
 
 MOST = 5
-LONGEST = 22  # letters of a name in its column
+LONGEST = 60  # letters of a name, which its column wraps
 
 
 @dataclass(frozen=True)

@@ -45,11 +45,19 @@ SHADES = (
     "Tint: how close to its peak; hatched: cannot be read from that checkpoint alone."
 )
 BIRTH_MARKS = "Dot: birth; bar: the checkpoints between which it lies."
-GROWS = "Grows: weaker at first, but not shown to be absent, so no birth."
+GROWING = "grows"
+GREW = "grew"
+ENDS = "{was}, ends at {share}"  # of its peak
+# By whether any is well below its peak at the end.
+GROWS = {
+    False: "Grows: weaker at first, but not shown to be absent, so no birth.",
+    True: "Grows, grew: weaker at first, but not shown to be absent, so no birth; ends at a share "
+    "of its peak.",
+}
 NOT_AT_END = "not at the end"
 LEFT = "Not at the end: cannot be read at the last checkpoint."
-# On a phone, which has room for eight letters; of other courses no birth is judged or confirmed.
-BRIEF = {"from the start": "start", "grows": "grows", NOT_AT_END: "ended"}
+# Where there is room for eight letters; of other courses no birth is judged or confirmed.
+BRIEF = {"from the start": "start", GROWING: "grows", NOT_AT_END: "ended"}
 BRIEF_OTHERWISE = "no birth"
 ALL_OF = "All {kind}."
 ONLY = "The {kind}."
@@ -82,6 +90,7 @@ NO_CONTROL = (
     " No control was run, so it is not known how many names motion alone would give."
 )
 SHOWN = "{concepts} of {all} shown: the {best} of each layer."
+NO_CONTEXTS = "Cards have no contexts, as the result holds none; a study keeps as many as examples asks for."
 BY_NUMBER = "The run holds no tokenizer; tokens are shown by number."
 NO_NAME_IN = "In {layer} no name could be given: {reason}."
 
@@ -89,7 +98,7 @@ NO_NAME_IN = "In {layer} no name could be given: {reason}."
 LIVES = {
     "born": "looks born, but did not stay readable",
     "from the start": "there from the start",
-    "grows": "grows; it was never absent",
+    "grows": "weaker at first, but never absent",
     "fires on more tokens": "an older concept that came to fire on more tokens",
     "not found again": "not found again: a fit to half of the texts does not give it",
     "no concept": "no concept: its code cannot be read from single checkpoints",

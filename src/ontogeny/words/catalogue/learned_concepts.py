@@ -37,6 +37,7 @@ NONE_FOUND = (
     "No concept beyond the {token} is found by fits to both halves of the texts"
 )
 FOUND = "{concepts} beyond the {{token}}"
+HOLDS = "It holds {found}"
 WAS_BORN = {1: "was born", 2: "were born"}
 NONE_BORN = "none was born"
 NONE_NAMED = {

@@ -50,6 +50,8 @@ HEADINGS = {
     "changed as controls": "{some} of {rows} changed as control runs do",
     "nothing": "No change is shown",
     "untested": "Nothing was tested",
+    "distances": "distances to the end",
+    "only distances": "Only distances to the end were measured",
     "reproduced": "{some} of {claims} reproduce{s}",
     "learned in runs": "{subject} improved by learning{where}",
     "forgot in runs": "{subject} got worse beyond controls{where}",

@@ -82,7 +82,6 @@ SCRIPTED = {
     "by a person": "named by a person",
     "not named": "not named",
     "not readable": ", not readable",
-    "no contexts": "The result holds no contexts.",
     "of squares": "{percent} % of its squared activation",
     "settled from": "settled from",
     "fitted to": "fitted to {step}",

@@ -296,7 +296,11 @@ STANDINGS: dict[tuple[Kind, Certainty], str] = {
     (Kind.BEYOND_MOTION, AS_CONTROLS): "changed as control runs do{how}",
     (Kind.CHANGED, OPEN): "open{how}",
 }
-WEIGHT_CHANGE = "weight change, not counted"
+# The same of rows that do not count.
+UNCOUNTED = {
+    "last": "distance to the end, 0 there by definition, not counted",
+    "motion": "weight change, not counted",
+}
 OF_RUNS = {"every": "{} in every run", "some": "{} in some runs"}
 
 # Why a claim is open, after a colon.
