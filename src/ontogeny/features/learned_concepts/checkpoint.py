@@ -70,20 +70,29 @@ def few_at_a_time(codes: np.ndarray) -> list[np.ndarray]:
 def directions(
     read: Predictor, codes: np.ndarray, left: np.ndarray, whole: np.ndarray
 ) -> dict[str, Any]:
-    """Return what lets others patch and steer: decoders, read-outs, mean and scale.
+    """Return what lets others patch and steer by codes (n, r): decoders, read-outs, mean and scale.
 
     ``code ≈ ((a - mean - token part) / scale) @ readout``, and a unit of it adds ``decoder`` to an
     activation a. Others have no token part: how far the read-out of the `whole` activations (n, m)
     is the code stands beside.
     """
-    weights = read.weights(codes)
     scale = scale_of(left)
-    raw = scaled((centred(whole) / scale.astype(np.float32)) @ weights)
-    agreement = np.einsum("nr,nr->r", raw, scaled(codes)) / max(len(codes), 1)
+    rows = centred(whole)
+    rows /= scale.astype(np.float32)
+    readouts = []
+    agreements = []
+    written = []
+    for stored in few_at_a_time(codes):
+        some = np.asarray(stored, dtype=np.float32)
+        weights = read.weights(some)
+        raw = scaled(rows @ weights)
+        readouts.append(weights.T)
+        agreements.append(np.einsum("nr,nr->r", raw, scaled(some)) / max(len(some), 1))
+        written.append(decoders(left, some))
     return {
-        "decoder": (("concept", "feature"), decoders(left, codes).astype(np.float32)),
-        "readout": (("concept", "feature"), weights.T),
-        "raw_agreement": ("concept", agreement.astype(np.float32)),
+        "decoder": (("concept", "feature"), np.concatenate(written).astype(np.float32)),
+        "readout": (("concept", "feature"), np.concatenate(readouts)),
+        "raw_agreement": ("concept", np.concatenate(agreements).astype(np.float32)),
         "mean": ("feature", whole.mean(axis=0).astype(np.float32)),
         "scale": ("feature", scale.astype(np.float32)),
     }

@@ -271,9 +271,9 @@ class LearnedConcepts(OfSampledActivations):
                 "token_part": ("listed", tokens.of_each(H, listed)),
             }
             if not is_first:
-                first = layer["first"].values[:, : H.shape[1]].astype(np.float32)
-                learned = Predictor(first, half).left(L)
+                learned = _learned(layer["first"].values, half, L)
                 variables["learned_share"] = tokens.share(learned, H)
+                del learned
             read = Predictor(scaled(L), half)
             readable, strength = presence(read, codes)
             variables |= {
@@ -283,7 +283,7 @@ class LearnedConcepts(OfSampledActivations):
                 "refit_strength": (refits, strength[1:]),
             }
             if self.keep_directions:
-                variables |= directions(read, codes[0].astype(np.float32), L, values)
+                variables |= directions(read, codes[0], L, values)
             for stored in (codes, layer["first"].values):
                 let_go_unchanged(stored)
             labels = {
@@ -391,6 +391,12 @@ class LearnedConcepts(OfSampledActivations):
             seed,
             self.n_latents,
         )
+
+
+def _learned(first: np.ndarray, half: np.ndarray, left: np.ndarray) -> np.ndarray:
+    """Return what the first checkpoint does not predict of what the token leaves (n, m)."""
+    rows = first[:, : left.shape[1]].astype(np.float32)
+    return Predictor(rows, half).left(left)
 
 
 def _earlier(steps: Sequence[int]) -> list[int]:
