@@ -10,9 +10,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from ontogeny.concepts import JointDictionary
-from ontogeny.concepts.joint import StaleDictionaryWarning, whitening
+from ontogeny.concepts.joint import whitening
 from ontogeny.concepts.joint.codes import METHODS, _readout, sparse
 from ontogeny.concepts.joint.presence import found_again
+from ontogeny.concepts.joint.runs import StaleDictionaryWarning
 from ontogeny.errors import ArgumentError, NonFiniteError
 from planted_lives import planted_lives
 

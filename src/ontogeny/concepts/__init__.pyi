@@ -4,8 +4,8 @@ from typing import Any
 from .base import Extractor as Extractor
 from .convex import ConvexNMF as ConvexNMF
 from .ica import ICA as ICA
-from .joint import JointDictionary as JointDictionary
 from .joint.changes import concept_changes as concept_changes
+from .joint.dictionary import JointDictionary as JointDictionary
 from .kmeans import KMeans as KMeans
 from .nonnegative import NMF as NMF
 from .nonnegative import SemiNMF as SemiNMF
