@@ -245,7 +245,7 @@ def test_a_time_that_is_none_and_a_device_that_is_not_here_are_refused_first(
         Opened.of(Wishes(str(place / "run"), **wished))
 
 
-@pytest.mark.parametrize(("rate", "trials"), [(0.01, 3), (0.5, 1)])
+@pytest.mark.parametrize(("rate", "trials"), [(0.01, 2), (0.5, 1)])
 def test_trials_take_a_tenth_of_the_budget_and_the_rest_is_scaled(
     place, monkeypatch, rate, trials
 ):
