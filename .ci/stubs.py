@@ -39,6 +39,8 @@ def stub_of(module: str) -> str:
     value = importlib.import_module(module)
     tree = ast.parse(Path(value.__file__).read_text(encoding="utf-8"))
     homes = dict(_given(module.partition(".")[2], features()))
+    own = getattr(value, "_ATTRIBUTES", {})
+    homes |= {name: f".{home}" for name, home in own.items()}
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module not in (
             "__future__",

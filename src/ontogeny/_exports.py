@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
 from typing import Any
 
 from .errors import ArgumentError, OntogenyError, StudyWarning
@@ -60,23 +61,27 @@ def homes_in_features(module: str) -> Mapping[str, str]:
     return dict(_given(module, features()))
 
 
-def exporter(module: str) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a public module.
+def exporter(
+    module: str, own: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a public module; `own` names and their modules are its own.
 
     Examples
     --------
     >>> exporter("geometry")("gram").__name__
     'gram'
     """
+    package = f"{__package__}.{module}"
 
     def load(name: str) -> Any:
-        home = homes(module).get(name)
+        within = own.get(name)
+        home = homes(module).get(name) if within is None else f"{package}.{within}"
         if home is None:
             raise AttributeError(
                 f"module 'ontogeny.{module}' has no attribute {name!r}"
             )
         value = getattr(importlib.import_module(home), name)
-        setattr(sys.modules[f"{__package__}.{module}"], name, value)
+        setattr(sys.modules[package], name, value)
         return value
 
     return load

@@ -23,9 +23,29 @@ max_length = 12
 [[observables]]
 kind = "loss"
 """
+OF_CONCEPTS = """
+[[observables]]
+kind = "concepts"
+extractor = "svd"
+n_concepts = 2
+layers = "*.mlp"
+
+[[observables]]
+kind = "learned-concepts"
+n_concepts = 2
+layers = "*.mlp"
+"""
 OF_FITS = ("scipy.stats", "scipy.optimize", "sklearn", "matplotlib")
 OF_MODELS = ("torch", "transformers", "huggingface_hub")
 OF_RESULTS = ("zarr", "ontogeny.report.page")
+UNUSED = (
+    "transformers.modeling_utils",
+    "peft",
+    "datasets",
+    "dask",
+    "plotly",
+    "accelerate",
+)
 OTHER_FEATURES = ("ontogeny.features.concepts.joint", "ontogeny.features.probes.probed")
 
 
@@ -44,11 +64,14 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def finished(place):
-    command = ("run", place / "study.toml", "--output", place / "study", "--quiet")
-    with pytest.raises(SystemExit) as stop:
-        main([str(word) for word in command])
-    assert not stop.value.code
+    finish(place / "study.toml", place / "study")
     return place
+
+
+def finish(file, folder):
+    with pytest.raises(SystemExit) as stop:
+        main(["run", str(file), "--output", str(folder), "--quiet"])
+    assert not stop.value.code
 
 
 def loaded(*commands):
@@ -87,6 +110,19 @@ def test_with_nothing_to_do_only_the_features_of_the_study_are_loaded(finished):
     assert "nothing to do: 3 cells" in said
     assert not modules.intersection(OF_FITS + OF_RESULTS + OTHER_FEATURES)
     assert "transformers.modeling_utils" not in modules
+
+
+def test_with_nothing_to_do_no_concept_is_fitted(place):
+    """What extractors inherit from scikit-learn loads scipy's statistics: an eighth of the time."""
+    file = place / "concepts.toml"
+    bundled = STUDY.replace(
+        'files = ["texts.txt"]', 'bundled = "english-and-python"\nmax_texts = 40'
+    )
+    file.write_text(bundled + OF_CONCEPTS)
+    finish(file, place / "concepts")
+    ((said, modules),) = loaded(("run", file, "--output", place / "concepts"))
+    assert "nothing to do" in said
+    assert not modules.intersection(OF_FITS + OF_RESULTS + UNUSED)
 
 
 def test_a_command_looks_rarely_for_cycles(capsys, monkeypatch):

@@ -243,3 +243,43 @@ def test_a_time_that_is_none_and_a_device_that_is_not_here_are_refused_first(
     monkeypatch.setattr("ontogeny.start.opened.open_source", opened)
     with pytest.raises(ArgumentError, match=says):
         Opened.of(Wishes(str(place / "run"), **wished))
+
+
+@pytest.mark.parametrize(("rate", "trials"), [(0.01, 2), (0.5, 1)])
+def test_trials_take_a_tenth_of_the_budget_and_the_rest_is_scaled(
+    place, monkeypatch, rate, trials
+):
+    """With all 541 texts of a large model, they took two thirds of ten minutes."""
+    clock = [0.0]
+    tried = []
+    fixed = 40.0
+    each = 0.5
+
+    def estimate(content, folder, fetched, sampled=False):
+        texts = _texts(make_study(content, folder))
+        tried.append(texts)
+        clock[0] += rate * texts
+
+        def of(steps):
+            taken = fixed + each * texts
+            share = fixed / taken
+            return Cost(
+                steps, 0, 0, steps * taken / 12, 1, "cpu", fewer=of, fixed=share
+            )
+
+        return replace(of(12), texts=texts, keep=lambda *_: None)
+
+    monkeypatch.setattr(budget, "estimate", estimate)
+    monkeypatch.setattr(budget.time, "perf_counter", lambda: clock[0])
+    many = CONTENT | {"inputs": CONTENT["inputs"] | {"max_texts": 310}}
+    found = within(place, 140, many)
+    assert len(tried) == trials
+    assert clock[0] <= 0.1 * 140
+    is_scaled = found.cost.texts not in tried
+    assert is_scaled is (trials == 1) is (found.cost.keep is None)
+    assert ("scaled from 20 texts" in "".join(found.lines)) is is_scaled
+    assert found.content["inputs"]["max_texts"] == found.cost.texts > 20
+    steps = found.cost.checkpoints
+    takes = steps * (fixed + each * found.cost.texts) / 12 + 20
+    assert 140 / 1.3 < takes <= 140
+    assert takes == pytest.approx(found.cost.seconds_with(1))

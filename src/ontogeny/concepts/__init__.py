@@ -4,35 +4,27 @@ All of them are scikit-learn transformers; NumPy arrays and PyTorch tensors are 
 """
 
 from .._exports import exported_names, exporter
-from .base import Extractor
-from .convex import ConvexNMF
-from .ica import ICA
-from .joint.changes import concept_changes
-from .joint.dictionary import JointDictionary
-from .kmeans import KMeans
-from .nonnegative import NMF, SemiNMF
-from .registry import make, names
-from .sae import SAE
-from .sparse import DictionaryLearning, SparsePCA
-from .spectral import PCA, SVD
 
-__all__ = [
-    "ConvexNMF",
-    "DictionaryLearning",
-    "Extractor",
-    "ICA",
-    "JointDictionary",
-    "KMeans",
-    "NMF",
-    "PCA",
-    "SAE",
-    "SVD",
-    "SemiNMF",
-    "SparsePCA",
-    "concept_changes",
-    "make",
-    "names",
-    *exported_names("concepts"),
-]
+# Loaded when they are first used: what reads a finished study fits none, and scikit-learn takes
+# half a second.
+_ATTRIBUTES = {
+    "ConvexNMF": "convex",
+    "DictionaryLearning": "sparse",
+    "Extractor": "base",
+    "ICA": "ica",
+    "JointDictionary": "joint.dictionary",
+    "KMeans": "kmeans",
+    "NMF": "nonnegative",
+    "PCA": "spectral",
+    "SAE": "sae",
+    "SVD": "spectral",
+    "SemiNMF": "nonnegative",
+    "SparsePCA": "sparse",
+    "concept_changes": "joint.changes",
+    "make": "registry",
+    "names": "registry",
+}
 
-__getattr__ = exporter("concepts")
+__all__ = [*_ATTRIBUTES, *exported_names("concepts")]
+
+__getattr__ = exporter("concepts", _ATTRIBUTES)

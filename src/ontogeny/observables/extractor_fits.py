@@ -10,7 +10,7 @@ import torch
 import xarray as xr
 
 from .. import concepts
-from ..errors import ArgumentError, check_choice
+from ..errors import ArgumentError, check_choice, check_whole
 from .catalogued import FIT
 from .of_activations import OfActivations
 
@@ -38,6 +38,10 @@ class FromExtractor(OfActivations):
     def check(self) -> None:
         """Refuse arguments out of range."""
         super().check()
+        # One without options is not made: scikit-learn is not loaded where all cells are there.
+        if self.extractor in tuple(_TITLES) and self.options == {}:
+            check_whole("n_concepts", self.n_concepts)
+            return
         check_choice("extractor", self.extractor, concepts.names())
         self._estimator()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 from ..errors import ArgumentError
 from ..study import Study, make_study
 from ..words.formats import plural
-from .cost import Cost, estimate, to_fetch
+from .cost import SUMMARIES, Cost, estimate, to_fetch
 from .fitting import FEW_CONTROLS
 
 FEWEST_STEPS = 8  # of fewer, most rows are open
@@ -20,6 +21,8 @@ FEWEST_TEXTS = 20
 _ROUNDS = 6  # of other texts, each timed: what they take is not proportional to them
 _GROWTH = 12  # at most, from one trial to the next
 _CLOSE = 1.2  # as many texts more may fit untried
+_WORTH = 2  # times the texts of the trial before, of which another one tells more
+_TRIALS = 0.1  # of the budget, which trials may take after the first
 
 
 class Within(NamedTuple):
@@ -68,7 +71,9 @@ def within(
     # ten minutes.
     texts = whole if fixed else min(whole, FEWEST_TEXTS)
     timed: list[_Timed] = []
+    spent = 0.0
     for _ in range(_ROUNDS):
+        begun = time.perf_counter()
         tried = content if texts == whole else _with_texts(content, texts)
         cost = estimate(tried, folder, fetched, sampled=True)
         if cost.why_not:
@@ -78,7 +83,14 @@ def within(
         close = texts <= more <= _CLOSE * texts and more < whole
         if more == texts or (timed[-1].least <= seconds and close):
             break
-        texts = more
+        took = time.perf_counter() - begun
+        spent += took
+        # The trials of a model of 135 million parameters took two thirds of ten minutes.
+        bearable = int((_TRIALS * seconds - spent) / max(took, 1e-9) * texts)
+        if bearable < more and bearable < _WORTH * texts:
+            timed.append(_untried(timed, more, _with_texts(content, more)))
+            break
+        texts = min(more, bearable)
     fitting = [one for one in timed if one.least <= seconds]
     if not fitting:
         raise ArgumentError(_too_little(min(timed, key=lambda one: one.cost.texts)))
@@ -87,11 +99,15 @@ def within(
 
 
 class _Timed(NamedTuple):
-    """A study that was timed, and how many processes compute it."""
+    """A study that was timed, and how many processes compute it.
+
+    `timed_texts` are those of the trial that its time was scaled from, None where it had its own.
+    """
 
     content: Mapping[str, Any]
     cost: Cost
     workers: int
+    timed_texts: int | None = None
 
     @property
     def fewest(self) -> Cost:
@@ -125,7 +141,13 @@ class _Timed(NamedTuple):
             cut.append(f"{taken.checkpoints:,} of {plural(checkpoints, 'checkpoint')}")
         if taken.texts < whole:
             cut.append(f"{taken.texts:,} of {plural(whole, 'text')}")
-        return [f"{' and '.join(cut)}; all controls"] if cut else []
+        parts = [f"{' and '.join(cut)}; all controls"] if cut else []
+        if self.timed_texts is not None:
+            parts.append(
+                f"its time is scaled from {plural(self.timed_texts, 'text')}, as trials may take a "
+                "tenth of the budget"
+            )
+        return ["; ".join(parts)] if parts else []
 
 
 def _texts_of(study: Study) -> int:
@@ -133,16 +155,61 @@ def _texts_of(study: Study) -> int:
 
 
 def _texts_that_fit(timed: list[_Timed], seconds: float) -> int:
-    """Return how many texts may fit: on a line through the last two trials, else through none."""
+    """Return how many texts may fit, on a line through the last two trials.
+
+    After the first it goes through what does not grow with texts.
+    """
+    last = timed[-1]
+    texts, took = last.cost.texts, last.least
+    each = _seconds_of_a_text(timed)
+    fits = texts + (seconds - took) / each if each > 0 else math.inf
+    return int(min(max(fits, FEWEST_TEXTS), _GROWTH * texts))
+
+
+def _seconds_of_a_text(timed: list[_Timed]) -> float:
+    """Return what one text more adds to the least, on the same line."""
     last = timed[-1]
     texts, took = last.cost.texts, last.least
     # What processes take to start and end is there without texts.
-    start = (0, took - last.fewest.seconds / last.workers)
+    ends = _ends(last)
+    start = (0, ends + last.cost.fixed * (took - ends))
     if len(timed) > 1 and timed[-2].cost.texts != texts:
         start = (timed[-2].cost.texts, timed[-2].least)
-    each = (took - start[1]) / (texts - start[0])
-    fits = texts + (seconds - took) / each if each > 0 else math.inf
-    return int(min(max(fits, FEWEST_TEXTS), _GROWTH * texts))
+    return (took - start[1]) / (texts - start[0])
+
+
+def _ends(timed: _Timed) -> float:
+    """Return the seconds of the least that are there without any checkpoint."""
+    return timed.least - timed.fewest.seconds / timed.workers
+
+
+def _untried(timed: list[_Timed], texts: int, content: Mapping[str, Any]) -> _Timed:
+    """Return a study of other texts, its time on the line through the trials."""
+    last = timed[-1]
+    more = _seconds_of_a_text(timed) * (texts - last.cost.texts)
+    of_cells = last.least - _ends(last)
+    factor = max(0.0, 1 + more / of_cells) if of_cells > 0 else 1.0
+    whole = (
+        last.cost.seconds + SUMMARIES * last.cost.kept
+    )  # none of its cells is there yet
+    cost = _scaled(replace(last.cost, seconds=whole), factor, texts)
+    return _Timed(content, cost, last.workers, last.cost.texts)
+
+
+def _scaled(cost: Cost, factor: float, texts: int) -> Cost:
+    """Return the cost with its times multiplied, of which no cell can be kept."""
+    fewer = cost.fewer
+    return replace(
+        cost,
+        seconds=factor * cost.seconds,
+        at_one=factor * cost.at_one,
+        texts=texts,
+        fewer=None
+        if fewer is None
+        else lambda count: _scaled(fewer(count), factor, texts),
+        keep=None,
+        kept=0.0,
+    )
 
 
 def _fewer(content: Mapping[str, Any], cost: Cost) -> Iterator[Cost]:

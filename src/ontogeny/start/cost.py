@@ -28,7 +28,7 @@ MOST_SECONDS = 1800.0  # seconds that are computed without asking
 
 _NOISE = 5  # steps at which noise floors are measured, by default
 _NOISE_COST = 2.0  # what such a step costs beside another; 2.1 in the demo's study
-_SUMMARIES = 1.2  # what is computed from all steps, and the page
+SUMMARIES = 1.2  # what is computed from all steps, and the page
 _MERGED = 2.0  # bytes of cells with what is merged of them; 1.9 to 2.4 in four studies
 # How much longer it takes where tasks beside each other use the same memory.
 _SLOWER = 1.6
@@ -54,6 +54,9 @@ class Cost:
         What one checkpoint took.
     kept
         What of it is not computed again: all, but for examples of which samples were timed.
+    fixed
+        The share of what one checkpoint took that is for all examples where samples were timed: it
+        does not grow with the texts.
     why_not
         Why no checkpoint was timed; empty if one was.
     untimed
@@ -89,6 +92,7 @@ class Cost:
     fewer: Callable[[int], Cost] | None = None
     keep: Callable[..., Study] | None = None
     kept: float = 0.0
+    fixed: float = 0.0
 
     def lines(self, workers: int = 1, free: float = math.inf) -> list[str]:
         """Return what is said before a study starts, where so many bytes of disk are `free`."""
@@ -199,7 +203,7 @@ def estimate(
     counts = (steps, of_controls, noise, 1 + count)
     cost = _timed(study, fetched, counts, made / (1 + count), sampled)
     # The checkpoint is kept: of one model of 135M, 6 to 16 minutes were said where 2 were left.
-    seconds = cost.seconds - _SUMMARIES * cost.kept
+    seconds = cost.seconds - SUMMARIES * cost.kept
     texts = len(next(iter(study.inputs.values())))
     return replace(cost, seconds=seconds, texts=texts)
 
@@ -277,7 +281,7 @@ def _timed(
             steps,
             fetched,
             _PAGE + runs * watch.written_before + round(cells) - gone,
-            _SUMMARIES * seconds,
+            SUMMARIES * seconds,
             watch.step,
             study.device,
             dropped=gone,
@@ -287,6 +291,7 @@ def _timed(
             fewer=fewer,
             keep=keep,
             kept=watch.kept,
+            fixed=watch.asked / watch.step if watch.step > 0 else 0.0,
         )
 
     return priced(counts, in_blocks)

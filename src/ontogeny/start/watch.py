@@ -58,7 +58,7 @@ class Watch(Silent):
         self.handed: Handed | None = None
         self.before = self.step = self.late = self.of_run = 0.0
         self._of_run = frozenset(of_run)
-        self.kept = 0.0
+        self.kept = self.asked = 0.0
         self._taken: dict[str, float] = defaultdict(float)
         self._sampled: list[str] = []
         self.written_before = self.written = self.references = self._size = 0
@@ -71,7 +71,9 @@ class Watch(Silent):
             few = self._taken[sample.few.name]
             more = self._taken[sample.more.name]
             self.kept -= few + more
-            self.step += sample.seconds(few, more) - few - more
+            whole = sample.seconds(few, more)
+            self.asked += whole
+            self.step += whole - few - more
             self._sampled += [sample.few.name, sample.more.name]
 
     def computed(self) -> Path:

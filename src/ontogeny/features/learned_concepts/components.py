@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from ...concepts.ica import decorrelate, rotate
 from ...scratch import let_go, scratch_array
 from .dictionary import sparse_codes
 from .parts import scaled
@@ -157,6 +156,8 @@ def likeness(codes: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 def _fitted(X: np.ndarray, rows: np.ndarray, count: int, seed: int) -> np.ndarray:
     """Return codes (n, r) of all rows by a fit to some of them, `rows` (n,) bool."""
+    from ...concepts.ica import decorrelate, rotate
+
     part = X[rows]
     mean = part.mean(axis=0)
     moment = (part.T @ part).astype(np.float64) / len(part) - np.outer(mean, mean)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...concepts.sae import SAE
 from .checkpoint import decoders
 from .parts import scaled
 
@@ -29,6 +28,8 @@ def sparse_codes(
         (n, r) codes of the components that it begins with; other latents begin where these leave
         most to explain.
     """
+    from ...concepts.sae import SAE
+
     first = decoders(X[rows], begun[rows]).T
     start = np.zeros((X.shape[1], count), dtype=np.float32)
     start[:, : first.shape[1]] = first / np.linalg.norm(first, axis=0)

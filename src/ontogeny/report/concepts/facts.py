@@ -100,7 +100,7 @@ class Life:
     ----------
     kind
         ``"born"``, ``"from the start"``, ``"grows"``, ``"fires on more tokens"`` or
-        ``"no concept"``; see `ontogeny.concepts.joint.Lives`.
+        ``"no concept"``; see `ontogeny.concepts.joint.lives.Lives`.
     born, born_after, born_before
         First step at half of its peak, the last step that is surely before the birth, and the
         first that is surely not.
