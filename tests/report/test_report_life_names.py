@@ -35,7 +35,7 @@ def lines_of(drawing):
         texts = re.findall(r'(?s)<text class="([^"]*)"[^>]*>(.*?)</text>', line)
         name = [words for style, words in texts if "name" in style.split()]
         beside = [words for style, words in texts if "name" not in style.split()]
-        yield unescape(" ".join(name)).replace("\xa0", " "), unescape(" ".join(beside))
+        yield unescape(" ".join(name)), unescape(" ".join(beside))
 
 
 @pytest.mark.parametrize("layout", [WIDE, NARROW], ids=["wide", "phone"])

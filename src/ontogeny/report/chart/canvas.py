@@ -92,11 +92,8 @@ def wrapped(text: str, room: float, most: int) -> list[str]:
 
     Examples
     --------
-    >>> [
-    ...     line.replace("\N{NO-BREAK SPACE}", "~")
-    ...     for line in wrapped("after a · b · L2", 5, 2)
-    ... ]
-    ['after a~·', 'b~·~L2']
+    >>> wrapped("after a · b · L2", 5, 2)
+    ['after a ·', 'b · L2']
     >>> wrapped("after a · b · L2", 3, 2)
     []
     """
@@ -110,7 +107,7 @@ def wrapped(text: str, room: float, most: int) -> list[str]:
         else:
             lines[-1] = longer
     fits = len(lines) <= most and max(map(text_width, lines)) <= room
-    return lines if fits else []
+    return [line.replace(_JOIN, " ") for line in lines] if fits else []
 
 
 def _width_of(character: str) -> float:

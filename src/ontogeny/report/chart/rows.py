@@ -13,7 +13,7 @@ from ...words.labels import truncate
 from ...words.row_words import control_half_steps, half_words, spoken, values_words
 from ...words.rows import Row
 from ..colours import LEVELS
-from .canvas import GAP, Canvas, ChartLayout
+from .canvas import GAP, Canvas, ChartLayout, wrapped
 from .groups import RowGroup
 from .marks import draw_legend_of_marks, draw_marks
 
@@ -134,10 +134,13 @@ def draw_heading(canvas: Canvas, group: RowGroup, places: Sequence[str]) -> None
         canvas.text(0, canvas.y, group.title, "group")
     canvas.y += 6
     if group.folded:
-        canvas.y += canvas.layout.font
-        words = truncate(group.summary, int(canvas.layout.width / 7))
+        layout = canvas.layout
+        cut = truncate(group.summary, int(layout.width / 7))
+        lines = wrapped(canvas.fill(group.summary), layout.width / layout.font, 3)
         with canvas.leading(f'href="#{places[0]}" data-folded="{" ".join(places)}"'):
-            canvas.text(0, canvas.y, words, "note")
+            for line in lines or [cut]:
+                canvas.y += layout.font
+                canvas.text(0, canvas.y, line, "note")
         canvas.y += 4
 
 

@@ -244,10 +244,13 @@ def _label_ends(
     for i in range(len(places) - 1, -1, -1):
         places[i] = min(places[i], most)
         most = places[i] - _LINE
-    x = canvas.layout.left + canvas.layout.plot_width + 8
-    for (words, value, style), y in zip(sorted_labels, places, strict=True):
-        with canvas.leading(f'href="#{section}"'):
-            canvas.text(x, y + 4, with_arrow(words, value, span), style)
+    layout = canvas.layout
+    end = layout.left + layout.plot_width
+    with canvas.leading(f'href="#{section}"'):
+        if labels:
+            canvas.box("hit", end + 4, ends[0], layout.right - 4, ends[1] - ends[0])
+        for (words, value, style), y in zip(sorted_labels, places, strict=True):
+            canvas.text(end + 8, y + 4, with_arrow(words, value, span), style)
 
 
 def _draw_lines(
@@ -264,7 +267,8 @@ def _draw_lines(
     words = [concept.life for concept in lines]
     if not (canvas.layout.narrow or _has_room(canvas.layout, words)):
         words = list(map(_brief, lines))
-    names = _names(canvas.layout, lines, words)
+    last = canvas.x_of_step(content.steps[-1])
+    names = _names(canvas.layout, lines, words, last)
     for concept, name, said in zip(lines, names, words, strict=True):
         spoken = f"{concept.title}, {concept.short_layer}: {concept.life}"
         address = concept_address(concepts.node.path, concept)
@@ -277,19 +281,18 @@ def _draw_lines(
 
 
 def _names(
-    layout: ChartLayout, lines: Sequence[Concept], words: Sequence[str]
+    layout: ChartLayout, lines: Sequence[Concept], words: Sequence[str], last: float
 ) -> list[list[str]]:
     """Return names on as many lines as they need, cut only where `MOST_LINES` have no room.
 
-    On a phone names stand over their cells, and what is said of them behind.
+    On a phone names stand over their cells, and what is said of them behind, before the `last` step.
     """
     cuts = [line_names(lines, most) for most in range(LONGEST, SHORTEST, -1)]
     found = []
     for of_one, said in zip(zip(*cuts, strict=True), words, strict=True):
         room = layout.left - GAP
         if layout.narrow:
-            axis = layout.left + layout.plot_width
-            room = axis - 2 * GAP - layout.font * text_width(said)
+            room = last - 2 * GAP - layout.font * text_width(said)
         parts = (wrapped(each, room / layout.font, MOST_LINES) for each in of_one)
         found.append(next(filter(None, parts), [of_one[-1]]))
     return found

@@ -90,7 +90,7 @@ NO_CONTROL = (
     " No control was run, so it is not known how many names motion alone would give."
 )
 SHOWN = "{concepts} of {all} shown: the {best} of each layer."
-NO_CONTEXTS = "Cards have no contexts, as the result holds none; a study keeps as many as examples asks for."
+NO_CONTEXTS = "Cards have no contexts, as the result holds none: a study keeps `examples` of each."
 BY_NUMBER = "The run holds no tokenizer; tokens are shown by number."
 NO_NAME_IN = "In {layer} no name could be given: {reason}."
 
