@@ -4,6 +4,7 @@ from .report_browser import LISTEN, until
 
 CLICKS = {
     "further cards": ("#atlas-more", "cards"),  # before a link has shown them
+    "a colour bar": ("[data-drawn] .cbfills", "open"),  # before a step redraws it
     # the first screen
     "the heading": ("#first-heading a", "place"),
     "a bold sentence": (".three li:nth-child(2) b a", "place"),
@@ -54,7 +55,6 @@ CLICKS = {
     "a fold of figures": (".node .fold summary", "open"),
     "a curve of a figure": ("[data-drawn] .plot", "step"),
     "a number on the axis of a figure": ("[data-drawn] .xtick text", "step"),
-    "a colour bar": ("[data-drawn] .cbfills", "open"),
     "the link of a figure": ("[data-link]:not([data-link=chart])", "words"),
 }
 """Name: what is clicked, and what must change (`STATE`)."""

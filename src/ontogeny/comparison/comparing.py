@@ -317,7 +317,7 @@ def _attributes(
     }
 
 
-def _blocks(runs: list[Run]) -> dict[str, Any]:
+def _blocks(runs: Sequence[Run]) -> dict[str, Any]:
     """Return how many blocks the models have, where that is one number."""
     counts = {run.attribute("model", {}).get("blocks") for run in runs}
     return {"blocks": counts.pop()} if len(counts) == 1 and None not in counts else {}

@@ -47,8 +47,8 @@ def ends_of(data: xr.Dataset) -> list[str]:
     if "row_to" not in data.variables:
         return [""] * data.sizes["row"]
     ends = list(map(plain_text, data["row_to"].values))
-    steps = data["step"].values if "step" in data.variables else []
-    if not len(steps) or data.attrs.get("reference_step") != steps[-1]:
+    steps = data["step"].values.tolist() if "step" in data.variables else []
+    if not steps or data.attrs.get("reference_step") != steps[-1]:
         return ends
     return ["last" if end == "reference" else end for end in ends]
 
