@@ -212,7 +212,12 @@ def test_samples_have_some_of_each_group(tmp_path):
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     pairs = make("minimal-pairs", examples=[str(file)])
     (sample,) = samples_of([make("loss"), pairs], tmp_path / "samples")
-    assert sample.sizes == (3 * FEW, 3 * MORE, 60)
+    length = [len(json.dumps(row)) for row in rows]
+    of_each = [length[:20], length[20:40], length[40:]]
+    few, more, whole = sample.sizes
+    assert few == sum(sum(of[:FEW]) for of in of_each)
+    assert more == sum(sum(of[:MORE]) for of in of_each)
+    assert whole == sum(length)
     for observable, count in ((sample.few, FEW), (sample.more, MORE)):
         examples, _ = observable.read()
         assert Counter(e.group for e in examples) == dict.fromkeys(
@@ -282,4 +287,37 @@ def test_trials_take_a_tenth_of_the_budget_and_the_rest_is_scaled(
     steps = found.cost.checkpoints
     takes = steps * (fixed + each * found.cost.texts) / 12 + 20
     assert 140 / 1.3 < takes <= 140
+    assert takes == pytest.approx(found.cost.seconds_with(1))
+
+
+def test_a_study_of_one_model_fills_its_budget_by_what_its_trial_took(
+    place, monkeypatch
+):
+    """What the trial had computed was left out of the rates: it stayed at 20 texts."""
+    clock = [0.0]
+
+    def estimate(content, folder, fetched, sampled=False):
+        texts = _texts(make_study(content, folder))
+        clock[0] += 60.0
+        taken = 50.0 + 1.0 * texts
+        # The cells of texts are there already, those of all examples are not.
+        return Cost(
+            1,
+            0,
+            0,
+            1.2 * taken - 1.2 * texts,
+            taken,
+            "cpu",
+            texts=texts,
+            kept=1.0 * texts,
+            fixed=50.0 / taken,
+        )
+
+    monkeypatch.setattr(budget, "estimate", estimate)
+    monkeypatch.setattr(budget.time, "perf_counter", lambda: clock[0])
+    many = CONTENT | {"inputs": CONTENT["inputs"] | {"max_texts": 310}}
+    found = within(place, 300, many)
+    assert clock[0] == 60.0
+    takes = 1.2 * (50.0 + found.cost.texts) + 20
+    assert 300 / 1.3 < takes <= 300
     assert takes == pytest.approx(found.cost.seconds_with(1))

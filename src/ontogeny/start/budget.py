@@ -79,7 +79,8 @@ def within(
         if cost.why_not:
             return Within(content, cost, [])
         timed.append(_Timed(tried, cost, workers(cost)))
-        more = whole if fixed else min(whole, _texts_that_fit(timed, seconds))
+        measured = [one.whole for one in timed]
+        more = whole if fixed else min(whole, _texts_that_fit(measured, seconds))
         close = texts <= more <= _CLOSE * texts and more < whole
         if more == texts or (timed[-1].least <= seconds and close):
             break
@@ -88,7 +89,7 @@ def within(
         # The trials of a model of 135 million parameters took two thirds of ten minutes.
         bearable = int((_TRIALS * seconds - spent) / max(took, 1e-9) * texts)
         if bearable < more and bearable < _WORTH * texts:
-            timed.append(_untried(timed, more, _with_texts(content, more)))
+            timed.append(_untried(measured, more, _with_texts(content, more)))
             break
         texts = min(more, bearable)
     fitting = [one for one in timed if one.least <= seconds]
@@ -119,6 +120,12 @@ class _Timed(NamedTuple):
     def least(self) -> float:
         """The seconds of that."""
         return self.fewest.seconds_with(self.workers)
+
+    @property
+    def whole(self) -> _Timed:
+        """The same before anything of it was computed: of other texts, nothing is there."""
+        seconds = self.cost.seconds + SUMMARIES * self.cost.kept
+        return self._replace(cost=replace(self.cost, seconds=seconds, kept=0.0))
 
     def within(self, seconds: float, whole: int, folder: Path) -> Within:
         """Return it with as many checkpoints as some seconds allow; it has `whole` texts in all."""
@@ -189,10 +196,7 @@ def _untried(timed: list[_Timed], texts: int, content: Mapping[str, Any]) -> _Ti
     more = _seconds_of_a_text(timed) * (texts - last.cost.texts)
     of_cells = last.least - _ends(last)
     factor = max(0.0, 1 + more / of_cells) if of_cells > 0 else 1.0
-    whole = (
-        last.cost.seconds + SUMMARIES * last.cost.kept
-    )  # none of its cells is there yet
-    cost = _scaled(replace(last.cost, seconds=whole), factor, texts)
+    cost = _scaled(last.cost, factor, texts)
     return _Timed(content, cost, last.workers, last.cost.texts)
 
 
