@@ -223,19 +223,11 @@ class Recipe(abc.ABC):
             If the folder holds something else, `seeds` is below 1 or the recipe has none, the text
             cannot be read or used, or a source is none or not for this recipe.
         """
-        place = Path(folder) / (f"{self.name}-quick" if quick else self.name)
-        _check_own(place)
-        path = self._checked(text)
-        progress = progress or Silent()
-        sources = sources or self.installed_sources()
-        size = self._sized(self.quick if quick else self.full, seeds, sources)
-        settings = plain({"size": dataclasses.asdict(size), "text": self.digest(path)})
-        if sources:
-            settings["sources"] = list(sources)
-        fingerprint = {"recipe": self.name, "version": self.version, **settings}
-        pieces = Pieces(place / "pieces", fingerprint, progress.note)
-        materials = Materials(path, progress, pieces, place, training, tuple(sources))
+        size, materials, settings = self.prepared(
+            folder, quick, seeds, text, sources, progress, training
+        )
         findings = self.measured(size, materials)
+        place = materials.folder
         attributes = {
             "steps": json.dumps(_steps(findings.nodes.values())),
             **provenance(),
@@ -254,6 +246,37 @@ class Recipe(abc.ABC):
                 verdict.attrs["setting"] = f"in a {_quick_words(size)}"
             nodes = {"verdict": verdict, **nodes}
         return _publish(place, self.name, nodes, attributes)
+
+    def prepared(
+        self,
+        folder: str | Path,
+        quick: bool = False,
+        seeds: int | None = None,
+        text: str | Path | None = None,
+        sources: Sequence[str] = (),
+        progress: Progress | None = None,
+        training: _Updates | None = None,
+    ) -> tuple[Any, Materials, dict[str, Any]]:
+        """Return size and materials of `measured`, and their settings; arguments as of `run`.
+
+        Raises
+        ------
+        ArgumentError
+            As `run`.
+        """
+        place = Path(folder) / (f"{self.name}-quick" if quick else self.name)
+        _check_own(place)
+        path = self._checked(text)
+        progress = progress or Silent()
+        sources = sources or self.installed_sources()
+        size = self._sized(self.quick if quick else self.full, seeds, sources)
+        settings = plain({"size": dataclasses.asdict(size), "text": self.digest(path)})
+        if sources:
+            settings["sources"] = list(sources)
+        fingerprint = {"recipe": self.name, "version": self.version, **settings}
+        pieces = Pieces(place / "pieces", fingerprint, progress.note)
+        materials = Materials(path, progress, pieces, place, training, tuple(sources))
+        return size, materials, settings
 
     def _sized(self, size: Any, seeds: int | None, sources: Sequence[str]) -> Any:
         if sources:
