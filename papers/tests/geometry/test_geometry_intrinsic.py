@@ -17,8 +17,7 @@ from ontogeny.geometry import (
     two_nn_calibrated,
     two_nn_null,
 )
-from ontogeny_papers.geometry.neighbour_ratios import METHODS, estimate
-from ontogeny_papers.geometry.neighbours import two_nearest
+from ontogeny_papers.geometry.neighbour_ratios import METHODS, estimate, two_nearest
 
 
 def points(n=300, m=6, seed=0):

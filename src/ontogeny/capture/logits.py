@@ -28,6 +28,7 @@ _ROUNDING = 1e-4
 _HALF_ROUNDING = 5e-2
 
 
+@dataclass(eq=False)
 class LogitRows:
     """Takes the logits of chosen positions out of forward passes.
 
@@ -45,12 +46,11 @@ class LogitRows:
         Whether they are taken by `parts`: then logits too large to be held at once never are.
     """
 
-    def __init__(
-        self, name: str, head: nn.Module | None, in_parts: bool = False
-    ) -> None:
-        self._name = name
-        self._head = head
-        self._in_parts = in_parts
+    name: str
+    head: nn.Module | None
+    in_parts: bool = False
+
+    def __post_init__(self) -> None:
         self._witness: _Witness | None = None
         self._select: bool | None = None  # None: not known yet
         self._calls = 0
@@ -76,13 +76,11 @@ class LogitRows:
     def attached(self) -> Iterator[None]:
         """Watch the vocabulary map for as long as batches are fed."""
         with ExitStack() as stack:
-            if self._head is not None:
+            if self.head is not None:
                 stack.callback(
-                    self._head.register_forward_pre_hook(self._before_head).remove
+                    self.head.register_forward_pre_hook(self._before_head).remove
                 )
-                stack.callback(
-                    self._head.register_forward_hook(self._after_head).remove
-                )
+                stack.callback(self.head.register_forward_hook(self._after_head).remove)
             yield
 
     def _before_head(
@@ -96,7 +94,7 @@ class LogitRows:
             return None
         self._selected = True
         rows = hidden.flatten(0, 1).index_select(0, self._index.to(hidden.device))
-        if self._in_parts and self.is_large(self._count):
+        if self.in_parts and self.is_large(self._count):
             self._hidden = rows  # mapped in parts when they are taken
             rows = rows[:1]
         return (rows[None], *args[1:])
@@ -111,16 +109,16 @@ class LogitRows:
 
     def _mapped(self, hidden: Tensor) -> Tensor:
         """Return what the vocabulary map gives for some rows."""
-        assert self._head is not None
+        assert self.head is not None
         self._is_own_call = True
         try:
-            return self._head(hidden)
+            return self.head(hidden)
         finally:
             self._is_own_call = False
 
     def is_large(self, rows: int) -> bool:
         """Return whether the logits of so many positions are too large to be held at once."""
-        return rows * getattr(self._head, "out_features", 0) > AT_ONCE
+        return rows * getattr(self.head, "out_features", 0) > AT_ONCE
 
     def learn(self, model: nn.Module, inputs: Inputs) -> bool:
         """Return whether the model returns its vocabulary map's output of a text untouched.
@@ -175,7 +173,7 @@ class LogitRows:
         untouched = witness is not None and calls == 1 and witness.agrees(logits)
         if self._selected and not untouched:
             raise ArgumentError(
-                f"{self._name} returns its vocabulary map's output as it is for some texts and "
+                f"{self.name} returns its vocabulary map's output as it is for some texts and "
                 "changes it for others, so its logits cannot be read; let its forward return a new "
                 "tensor."
             )
@@ -196,7 +194,7 @@ class LogitRows:
         logits = without_added(logits, shape)
         if not isinstance(logits, Tensor) or tuple(logits.shape[:-1]) != tuple(shape):
             raise ArgumentError(
-                f"{self._name} must return logits of shape (texts, tokens, vocabulary) = "
+                f"{self.name} must return logits of shape (texts, tokens, vocabulary) = "
                 f"({shape[0]}, {shape[1]}, v), as .logits or as its output; got "
                 f"{_given(output, logits)}."
             )

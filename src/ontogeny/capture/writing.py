@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -143,26 +144,26 @@ def _alone(model: Any, settings: Any) -> Iterator[None]:
         model.generation_config = own
 
 
+@dataclass(eq=False)
 class _Drawn:
     """Makes the likeliest token of each second text a draw."""
 
-    def __init__(self, name: str, start: int, random_state: int) -> None:
-        self._name = name
-        self._start = start
-        self._random_state = random_state
+    name: str
+    start: int
+    random_state: int
 
     def __call__(self, ids: Tensor, scores: Tensor) -> Tensor:
         """Return logits (2 p, V); each second row holds noise, and its likeliest tokens alone."""
         if bool(torch.isnan(scores).any()):
             raise NonFiniteError(
-                f"the logits of {self._name} are not finite where it writes."
+                f"the logits of {self.name} are not finite where it writes."
             )
         vocabulary = scores.shape[1]
-        place = ids.shape[1] - self._start
+        place = ids.shape[1] - self.start
         chosen = scores.clone()
         for row in range(1, len(scores), 2):
             likeliest, tokens = scores[row].topk(min(LIKELIEST, vocabulary))
-            noise = _noise(self._random_state, row, place, vocabulary)
+            noise = _noise(self.random_state, row, place, vocabulary)
             at_tokens = torch.from_numpy(noise[tokens.cpu().numpy()])
             chosen[row] = -torch.inf
             chosen[row, tokens] = likeliest + at_tokens.to(likeliest)
@@ -187,15 +188,15 @@ def _read_again(
     return texts[:, start:]
 
 
+@dataclass(eq=False)
 class _Asked:
     """A model that is asked for one token of texts, of which each second one gets a draw."""
 
-    def __init__(
-        self, predictor: Predictor, random_state: int, mask_token: int | None
-    ) -> None:
-        self._predictor = predictor
-        self._random_state = random_state
-        self._mask_token = mask_token
+    predictor: Predictor
+    random_state: int
+    mask_token: int | None
+
+    def __post_init__(self) -> None:
         self._vocabulary = 0
 
     def __call__(
@@ -203,19 +204,19 @@ class _Asked:
     ) -> list[int]:
         """Return the likeliest token of each text at `at`, and a draw for each second one."""
         inputs = Inputs.from_tokens(
-            texts, mask=np.ones(texts.shape, dtype=bool), mask_token_id=self._mask_token
+            texts, mask=np.ones(texts.shape, dtype=bool), mask_token_id=self.mask_token
         )
         if not self._vocabulary:
-            self._vocabulary = self._predictor.vocabulary(inputs)
+            self._vocabulary = self.predictor.vocabulary(inputs)
         top = min(LIKELIEST, self._vocabulary)
         rows = np.arange(len(texts))
-        answers = self._predictor.at(
+        answers = self.predictor.at(
             inputs, rows, np.full(len(texts), at), width=width, top=top
         )
         tokens = answers.answer_id.values
         best = tokens[:, 0].tolist()
         for row in range(1, len(texts), 2):
-            noise = _noise(self._random_state, row, place, self._vocabulary)
+            noise = _noise(self.random_state, row, place, self._vocabulary)
             noisy = answers.answer_log_probability.values[row] + noise[tokens[row]]
             best[row] = int(tokens[row, noisy.argmax()])
         return best

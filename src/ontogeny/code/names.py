@@ -30,6 +30,7 @@ class Outside:
     name: str
 
 
+@dataclass(eq=False)
 class Names:
     """Follows names through the files of some packages, as their imports pass them on.
 
@@ -41,16 +42,15 @@ class Names:
         Gives what a file defines.
     """
 
-    def __init__(self, modules: Modules, source: Callable[[str], Source]) -> None:
-        self._modules = modules
-        self._source = source
+    modules: Modules
+    source: Callable[[str], Source]
 
     def imported_files(self, path: str, taken: Import) -> list[str]:
         """Return the files that an import in a file may load."""
         level, module, name = taken
-        file = self._modules.imported(path, level, module)
+        file = self.modules.imported(path, level, module)
         inner = f"{module}.{name}" if module else name
-        within = self._modules.imported(path, level, inner) if name and inner else None
+        within = self.modules.imported(path, level, inner) if name and inner else None
         return [found for found in (file, within) if found is not None]
 
     def looked_up(self, path: str, dotted: str) -> list[Place | Outside]:
@@ -71,7 +71,7 @@ class Names:
 
     def _of_name(self, path: str, name: str, depth: int) -> list[Place | Outside]:
         """Return what one name may stand for in a file; nothing if it is a local or a builtin."""
-        source = self._source(path)
+        source = self.source(path)
         if not depth:
             return []
         found: list[Place | Outside] = []
@@ -84,7 +84,7 @@ class Names:
         for level, module, _ in source.stars:
             found += self._taken(path, (level, module, name), depth)
         if not found and is_package(path):
-            inner = self._modules.imported(path, 1, name)
+            inner = self.modules.imported(path, 1, name)
             if inner:
                 found.append(Place(inner, None))
         if not found and (
@@ -96,26 +96,26 @@ class Names:
     def _taken(self, path: str, taken: Import, depth: int) -> list[Place | Outside]:
         """Return what an import in a file takes from where."""
         level, module, name = taken
-        file = self._modules.imported(path, level, module)
+        file = self.modules.imported(path, level, module)
         if file is None and not level:
             return [Outside(module if name is None else f"{module}.{name}")]
         if name is None:
             return [] if file is None else [Place(file, None)]
         if file is not None and (found := self._of_name(file, name, depth - 1)):
             return found
-        inner = self._modules.imported(
+        inner = self.modules.imported(
             path, level, f"{module}.{name}" if module else name
         )
         return [] if inner is None else [Place(inner, None)]
 
     def _live(self, path: str, name: str) -> list[Place | Outside]:
         """Return where a name is defined that a module loads when it is first asked for."""
-        thing = self._modules.live(path, name)
+        thing = self.modules.live(path, name)
         if isinstance(thing, ModuleType):
             file = file_of(thing)
             return [] if file is None else [Place(file, None)]
         file = file_of(getattr(thing, "__module__", None) or "")
-        known = self._source(file).definitions if file is not None else {}
+        known = self.source(file).definitions if file is not None else {}
         name = getattr(thing, "__qualname__", name).partition(".")[0]
         return [Place(file, name)] if file is not None and name in known else []
 
@@ -123,7 +123,7 @@ class Names:
         """Give the variables of its file that a decorator names: it may enter what it decorates."""
         for place in self.looked_up(path, decorator):
             if isinstance(place, Place) and place.name:
-                source = self._source(place.path)
+                source = self.source(place.path)
                 for name in source.definitions[place.name].names:
                     if name in source.definitions and name not in source.decorators:
                         yield Place(place.path, name)
@@ -140,8 +140,8 @@ class Names:
         ours = [target for target in targets if isinstance(target, Place) and depth]
         return any(
             self.is_called_from_outside(
-                t.path, self._source(t.path).bases[t.name], depth - 1
+                t.path, self.source(t.path).bases[t.name], depth - 1
             )
             for t in ours
-            if t.name in self._source(t.path).bases
+            if t.name in self.source(t.path).bases
         )

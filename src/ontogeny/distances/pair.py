@@ -7,6 +7,7 @@ thirteen measures costs two thin SVDs and a few small ones. All arithmetic is in
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from typing import Any
@@ -26,6 +27,7 @@ _SAME = (
 )
 
 
+@dataclass(eq=False)
 class Factors:
     """A stack of dictionaries (k, m, r) with its norms and thin SVD, each computed once.
 
@@ -33,9 +35,8 @@ class Factors:
     to the largest singular value is no direction but rounding.
     """
 
-    def __init__(self, stack: Array, floor: float) -> None:
-        self.stack = stack
-        self.floor = floor
+    stack: Array
+    floor: float
 
     @cached_property
     def svd(self) -> tuple[Array, Array, Array]:
@@ -63,13 +64,15 @@ class Factors:
         return (values > tolerance * values[..., :1]) & (values > xp.zeros_like(values))
 
 
+@dataclass(eq=False)
 class Pair:
     """Two stacks of dictionaries, compared member by member."""
 
-    def __init__(self, first: Factors, second: Factors) -> None:
-        self.first = first
-        self.second = second
-        self.xp = namespace(first.stack, second.stack)
+    first: Factors
+    second: Factors
+
+    def __post_init__(self) -> None:
+        self.xp = namespace(self.first.stack, self.second.stack)
 
     @cached_property
     def difference(self) -> Array:

@@ -36,6 +36,7 @@ class Look:
     ended: bool = False
 
 
+@dataclass(eq=False)
 class Landing:
     """Looks at a folder again and again, and tells which checkpoints are written for certain.
 
@@ -69,17 +70,12 @@ class Landing:
     [[], [], [5]]
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        settle: float = 5.0,
-        now: Callable[[], float] = time.monotonic,
-        choice: Choice | None = None,
-    ) -> None:
-        self._folder = folder
-        self._settle = settle
-        self._now = now
-        self._choice = choice
+    folder: Path
+    settle: float = 5.0
+    now: Callable[[], float] = time.monotonic
+    choice: Choice | None = None
+
+    def __post_init__(self) -> None:
         self._since: dict[int, tuple[Signature, float]] = {}
 
     def look(self) -> Look:
@@ -92,9 +88,9 @@ class Landing:
         CheckpointError
             If the recorder's note is damaged, or two folders stand for one step.
         """
-        now = self._now()
+        now = self.now()
         since = {}
-        paths, _ = ordered(self._folder, self._choice)
+        paths, _ = ordered(self.folder, self.choice)
         for step, path in paths.items():
             if (signature := _signature(path)) is not None:
                 before = self._since.get(step)
@@ -104,10 +100,10 @@ class Landing:
                 )
         self._since = since
         noted = {
-            int(step) for step in (read_record(self._folder) or {}).get("digests", {})
+            int(step) for step in (read_record(self.folder) or {}).get("digests", {})
         }
         still = {
-            step for step, (_, begun) in since.items() if now - begun >= self._settle
+            step for step, (_, begun) in since.items() if now - begun >= self.settle
         }
         landed = {
             step: signature
@@ -118,7 +114,7 @@ class Landing:
         ended = (
             bool(landed)
             and not unsettled
-            and _has_ended(self._folder, paths, max(landed))
+            and _has_ended(self.folder, paths, max(landed))
         )
         return Look(landed, unsettled, ended)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -98,6 +99,7 @@ class Moments:
         )
 
 
+@dataclass(eq=False)
 class CheckpointReadout:
     """What one checkpoint says of the latents of a decoder: computed once, used by all who ask.
 
@@ -109,9 +111,8 @@ class CheckpointReadout:
         The codes.
     """
 
-    def __init__(self, moments: Moments, decoder: Decoder) -> None:
-        self.moments = moments
-        self.decoder = decoder
+    moments: Moments
+    decoder: Decoder
 
     @cached_property
     def decoders(self) -> np.ndarray:

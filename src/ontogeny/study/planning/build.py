@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
 from itertools import chain
@@ -44,31 +45,24 @@ from ..folder.settings import Settings
 from .probe import Probe
 
 
+@dataclass(eq=False)
 class Graph:
     """The cells of one run of a study, each with what its fingerprint holds.
 
     `name` is that of a control run, and empty for the run that is studied.
     """
 
-    def __init__(
-        self,
-        trajectory: Trajectory,
-        inputs: Mapping[str, Inputs],
-        observables: Sequence[Observable],
-        settings: Settings,
-        probe: Probe,
-        digests: DigestCache,
-        name: str = "",
-    ) -> None:
-        self.name = name
-        self.trajectory = trajectory
-        self.inputs = inputs
-        self.observables = observables
-        self.settings = settings
-        self.probe = probe
-        self.digests = digests
-        self.by_name = {o.name: o for o in observables}
-        self.steps = tuple(int(s) for s in trajectory.steps)
+    trajectory: Trajectory
+    inputs: Mapping[str, Inputs]
+    observables: Sequence[Observable]
+    settings: Settings
+    probe: Probe
+    digests: DigestCache
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        self.by_name = {o.name: o for o in self.observables}
+        self.steps = tuple(int(s) for s in self.trajectory.steps)
         self._models: dict[int, str] = {}
         self._tensors: dict[int, Callable[[Iterable[str] | None], Digest]] = {}
         self._observed_cells: dict[str, tuple[StudyCell, ...]] = {}

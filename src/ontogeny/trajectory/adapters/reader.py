@@ -32,6 +32,7 @@ class Layout:
     joined: frozenset[str]
 
 
+@dataclass(eq=False)
 class AdaptedReader:
     """Reader over a base and what peft merges into it; the last merged tensor is kept.
 
@@ -45,54 +46,53 @@ class AdaptedReader:
         Gives the adapter on the base, when the first changed tensor is read.
     """
 
-    def __init__(
-        self, base: Reader, layout: Layout, merged: Callable[[], Merged | MlxMerged]
-    ) -> None:
-        self._base = base
-        self._layout = layout
-        self._merged = merged
+    base: Reader
+    layout: Layout
+    merged: Callable[[], Merged | MlxMerged]
+
+    def __post_init__(self) -> None:
         self._last: tuple[str, Tensor] | None = None
 
     @property
     def changed(self) -> frozenset[str]:
         """Return the names of the tensors that are not the base's."""
-        return frozenset(self._layout.changed)
+        return frozenset(self.layout.changed)
 
     @property
     def joined(self) -> frozenset[str]:
         """Return the names of changed tensors that the base's files hold in several."""
-        return self._layout.joined
+        return self.layout.joined
 
     def before(self, name: str) -> Tensor:
         """Return a changed tensor as the base has it."""
-        return self._merged().before(self._layout.changed[name][0])
+        return self.merged().before(self.layout.changed[name][0])
 
     def names(self) -> list[str]:
         """Return the names of all tensors, sorted."""
-        return list(self._layout.names)
+        return list(self.layout.names)
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of tensor `name`."""
-        changed = self._layout.changed.get(name)
-        return self._base.shape(name) if changed is None else changed[1]
+        changed = self.layout.changed.get(name)
+        return self.base.shape(name) if changed is None else changed[1]
 
     def dtype(self, name: str) -> torch.dtype:
         """Return the dtype of tensor `name`."""
-        changed = self._layout.changed.get(name)
-        return self._base.dtype(name) if changed is None else changed[2]
+        changed = self.layout.changed.get(name)
+        return self.base.dtype(name) if changed is None else changed[2]
 
     def get(self, name: str) -> Tensor:
         """Return tensor `name`."""
-        changed = self._layout.changed.get(name)
+        changed = self.layout.changed.get(name)
         if changed is None:
-            return self._base.get(name)
+            return self.base.get(name)
         if self._last is None or self._last[0] != name:
             self._last = None  # so that two tensors are never held at once
-            self._last = (name, self._merged().tensor(changed[0]))
+            self._last = (name, self.merged().tensor(changed[0]))
         return self._last[1]
 
     def rows(self, name: str, start: int, stop: int) -> Tensor:
         """Return ``tensor[start:stop]``."""
-        if name not in self._layout.changed:
-            return self._base.rows(name, start, stop)
+        if name not in self.layout.changed:
+            return self.base.rows(name, start, stop)
         return self.get(name)[start:stop]

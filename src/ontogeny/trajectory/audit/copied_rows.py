@@ -7,11 +7,11 @@ as tensors are, and the tensors where that shows something are read.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from ..checkpoint import Checkpoint
+from ..findings import Finding, join_steps, some
 from .weight_values import sample_of
 
 _BLOCK = 16  # samples
@@ -19,24 +19,9 @@ _FEWEST = 2  # blocks
 _MOST = 8  # tensors that are read
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Rows `first` to `last` of `count` of a tensor that some checkpoints have from another one.
-
-    Checkpoints are meant by their numbers.
-    """
-
-    name: str
-    steps: tuple[int, ...]
-    owner: int
-    first: int
-    last: int
-    count: int
-
-
 def copied_rows(
     checkpoints: Sequence[Checkpoint], known: Collection[str]
-) -> Iterator[Rows]:
+) -> Iterator[Finding]:
     """Yield rows that a checkpoint has from another one; tensors that are `known` are passed over.
 
     Parameters
@@ -55,9 +40,9 @@ def copied_rows(
         if len(shape) < 2 or name in known or stop - start < _FEWEST * _BLOCK:
             continue
         pair = _pair(values[:, start:stop])
-        rows = None if pair is None else _verified(checkpoints, name, *pair)
-        if rows is not None:
-            yield rows
+        finding = None if pair is None else _verified(checkpoints, name, *pair)
+        if finding is not None:
+            yield finding
             found += 1
         if found == _MOST:
             return
@@ -114,19 +99,20 @@ def _misfit(
 
 def _verified(
     checkpoints: Sequence[Checkpoint], name: str, step: int, owner: int
-) -> Rows | None:
-    """Return the longest stretch of rows that are the same, by the tensors themselves."""
+) -> Finding | None:
+    """Return which rows are the same, the longest stretch of them, by the tensors themselves."""
     with checkpoints[step].open() as one, checkpoints[owner].open() as other:
         same = (one.get(name) == other.get(name)).flatten(1).all(dim=1).cpu().numpy()
     edges = np.flatnonzero(
         np.diff(np.concatenate([[False], same, [False]]).astype(np.int8))
     )
-    stretches = edges.reshape(-1, 2)
-    if not len(stretches):
+    stretches = edges.reshape(-1, 2).tolist()
+    first, stop = max(stretches, key=lambda ends: ends[1] - ends[0], default=(0, 0))
+    if stop - first < 2:
         return None
-    first, stop = max(stretches.tolist(), key=lambda ends: ends[1] - ends[0])
-    return (
-        Rows(name, (step,), owner, first, stop - 1, len(same))
-        if stop - first > 1
-        else None
+    at = checkpoints[step].step
+    text = (
+        f"rows {first:,} to {stop - 1:,} of {len(same):,} of {some([name])} of "
+        f"{join_steps([at])} are those of {{step}} {checkpoints[owner].step}, byte for byte"
     )
+    return Finding("copied", "certain", (at,), text)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ..checkpoint import Checkpoint
 from ..findings import Finding, join_steps, some
-from .copied_rows import Rows, copied_rows
+from .copied_rows import copied_rows
 
 Places: TypeAlias = tuple[tuple[int, ...], ...]
 """Where a value stands: runs of neighbouring checkpoints, by their numbers."""
@@ -72,8 +72,7 @@ def copied(checkpoints: Sequence[Checkpoint]) -> Iterator[Finding]:
     different = [
         c for i, c in enumerate(checkpoints) if contents.index(contents[i]) == i
     ]
-    for rows in copied_rows(different, whole):
-        yield _of_rows(different, rows)
+    yield from copied_rows(different, whole)
 
 
 def _are_one(places: Places, contents: Sequence[Hashable]) -> bool:
@@ -167,13 +166,3 @@ def _distance(one: Checkpoint, other: Checkpoint, names: Sequence[str]) -> float
 def _sampled(tensor: Tensor) -> Tensor:
     flat = tensor.detach().reshape(-1)
     return flat[:: max(1, -(-flat.numel() // _SAMPLED))].double().cpu()
-
-
-def _of_rows(checkpoints: Sequence[Checkpoint], rows: Rows) -> Finding:
-    steps = [checkpoints[i].step for i in rows.steps]
-    of = checkpoints[rows.owner].step
-    text = (
-        f"rows {rows.first:,} to {rows.last:,} of {rows.count:,} of {some([rows.name])} of "
-        f"{join_steps(steps)} are those of {{step}} {of}, byte for byte"
-    )
-    return Finding("copied", "certain", tuple(steps), text)

@@ -192,18 +192,15 @@ def _has_word_for_steps(name: str) -> bool:
     return read_name(name) is not None and re.search("[A-Za-z]{2}", name) is not None
 
 
+@dataclass(eq=False)
 class _Choice:
     """The names of a repository, and what was found while some of them were chosen."""
 
-    def __init__(
-        self,
-        repo: str,
-        commits: Mapping[str, str],
-        patterns: tuple[re.Pattern[str], ...],
-    ) -> None:
-        self.repo = repo
-        self.commits = commits
-        self.patterns = patterns
+    repo: str
+    commits: Mapping[str, str]
+    patterns: tuple[re.Pattern[str], ...]
+
+    def __post_init__(self) -> None:
         self.gaps: dict[int, str] = {}
         self.noted: list[Finding] = []
 
