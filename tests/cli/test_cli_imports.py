@@ -9,7 +9,6 @@ import pytest
 from helpers.command import call
 from helpers.study_examples import developing, record
 from helpers.text_models import save_tokenizer, with_tokenizer
-from ontogeny.cli import main
 from ontogeny.tasks import train_tokenizer
 
 STUDY = """
@@ -49,8 +48,16 @@ UNUSED = (
 OTHER_FEATURES = ("ontogeny.features.concepts.joint", "ontogeny.features.probes.probed")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def own_notes(tmp_path_factory):
+    """What the code of cells is, is noted for all processes of a user: others write there too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("notes")))
+        yield
+
+
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def place(own_notes, tmp_path_factory):
     """A folder with a study file and its finished study."""
     folder = tmp_path_factory.mktemp("imports")
     texts = [f"a model learns to read {i} words of a text" for i in range(8)]
@@ -69,9 +76,7 @@ def finished(place):
 
 
 def finish(file, folder):
-    with pytest.raises(SystemExit) as stop:
-        main(["run", str(file), "--output", str(folder), "--quiet"])
-    assert not stop.value.code
+    loaded(("run", file, "--output", folder, "--quiet"))
 
 
 def loaded(*commands):
