@@ -288,7 +288,10 @@ def judge(runs: Runs) -> list[Verdict]:
 
     errors = each(runs, lambda run: run.objective_error)
     first = each(runs, lambda run: run.loss_printed[0])
-    equal = last("apart_pytorch")
+    # Rounding errors of double precision grow to 3e-6 in 200 updates: the rule shows before.
+    few = steps // 10
+    equal = each(runs, lambda run: run.apart_pytorch[few - 1])
+    coupled = each(runs, lambda run: run.apart_coupled[few - 1])
     loop = last("apart_loop")
     share = each(runs, lambda run: run.masked_share)
     falls = first - last("loss_printed")
@@ -296,9 +299,11 @@ def judge(runs: Runs) -> list[Verdict]:
     return [
         Verdict(
             "AdamW as printed is PyTorch's AdamW",
-            unanimous((equal < _EQUAL) & (last("apart_coupled") > 1e3 * _EQUAL), equal),
-            f"after {steps} updates the weights are {short(equal)} of their way apart",
-            f"Adam with the decay in the gradient instead: {short(last('apart_coupled'))}",
+            unanimous((equal < _EQUAL) & (coupled > 1e3 * _EQUAL), equal),
+            f"after {few} updates the weights are {short(equal)} of their way apart, after {steps} "
+            f"{short(last('apart_pytorch'))}: training amplifies rounding errors",
+            f"Adam with the decay in the gradient instead: {short(coupled)}, then "
+            f"{short(last('apart_coupled'))}",
         ),
         Verdict(
             "the loop that trains here makes these updates",
