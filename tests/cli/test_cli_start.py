@@ -434,6 +434,7 @@ def test_what_is_said_of_the_disk_counts_the_references_of_every_control_run(
         before=100.0,
         step=10.0,
         kept=10.0,
+        asked=0.0,
         of_run=0.0,
         late=4.0,
         written_before=43_000_000,

@@ -25,8 +25,7 @@ from .labels import LayerGroups, layer_groups, short_names, slug
 from .levels import Levels
 from .nodes import Node, as_mapping, attribute, layer_paths, read_nodes
 from .page_claims import claims_of_result
-from .row_counts import layers_of_rows, rows_called
-from .rows import Row
+from .rows import Row, layers_of_rows, rows_called
 from .subjects import Names
 from .voice import OF_STEPS, Voice
 

@@ -24,7 +24,7 @@ from .formats import (
     values_words,
 )
 from .measured_phrases import RIVALS, MeasuredPhrases, beside_of, whole_number
-from .row_counts import LAYERS, MEASURES
+from .rows import LAYERS, MEASURES
 from .statements import Said
 from .subjects import SHARES, Names
 from .voice import Voice

@@ -9,9 +9,8 @@ import torch
 import xarray as xr
 
 import ontogeny as og
-from helpers.claimed import claims
 from helpers.study_examples import LAYERS, Counting, developing, record, tiny_inputs
-from ontogeny.claims import Kind, Reason
+from ontogeny.dynamics.reasons import Reason
 from ontogeny.errors import ArgumentError
 from ontogeny.features.concepts.noise import Fitted, beside_refits, cold_starts
 from ontogeny.needs import Activations
@@ -215,8 +214,7 @@ def test_noise_floors_can_be_switched_off(trajectory, tmp_path):
     node = tree["concepts-pca"]
     assert "failed" not in node.attrs and "relative_distance_refit" not in node
     assert "bands" in node.attrs["figures"] and "refitting" not in node.attrs["figures"]
-    reasons = {claim.reason for claim in claims(node.to_dataset(), Kind.CHANGED)}
-    assert reasons == {Reason.NOISE_UNKNOWN}
+    assert {*node.reason.values} == {Reason.UNMEASURED}
     assert not node.changed.any() and not node.noise_known.any()
     assert "failed" not in tree["concepts-pca-distances"].attrs
 
@@ -532,8 +530,7 @@ def test_a_single_text_leaves_the_noise_unknown(trajectory, tmp_path):
     ]
     assert node.refit.values.tolist() == ["seed 1", "seed 2", "seed 3", "float64"]
     assert "relative_distance_refit" in node and "relative_distance_stderr" not in node
-    reasons = {claim.reason for claim in claims(node.to_dataset(), Kind.CHANGED)}
-    assert not node.changed.any() and reasons == {Reason.NOISE_UNKNOWN}
+    assert not node.changed.any() and {*node.reason.values} == {Reason.UNMEASURED}
 
 
 def test_chance_takes_tokens_out_of_order_where_the_rotation_is_removed():
