@@ -18,7 +18,7 @@ NUMBERS = sorted((EVIDENCE / "numbers").glob("*.json"))
 DRAWS = 20  # shorter lists hold runs or settings
 ROUNDED = 17  # may only fall
 AS_PRINTED = ("concepts-printed-tables",)
-WITHOUT_NUMBERS = 17  # may only fall
+WITHOUT_NUMBERS = 10  # may only fall
 
 
 def collector():
