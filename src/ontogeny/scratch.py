@@ -70,8 +70,9 @@ def let_go(array: np.ndarray) -> None:
     >>> array
     array([3., 3.], dtype=float32)
     """
-    if not _is_copied_on_writing(array):
-        let_go_unchanged(array)
+    mapped = _map_of(array)
+    if mapped is not None and mapped.mode != "c":
+        let_go_unchanged(mapped)
 
 
 def let_go_unchanged(array: np.ndarray) -> None:
@@ -81,20 +82,21 @@ def let_go_unchanged(array: np.ndarray) -> None:
     --------
     >>> let_go_unchanged(np.zeros(2))  # lies in no file
     """
-    held: object = array
+    held: object = _map_of(array)
     while isinstance(held, np.ndarray):
         held = held.base
     if isinstance(held, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
         held.madvise(mmap.MADV_DONTNEED)
 
 
-def _is_copied_on_writing(array: np.ndarray) -> bool:
+def _map_of(array: np.ndarray) -> np.memmap | None:
+    """Return the map of a file that an array lies in; memory that has none would be lost."""
     held: object = array
     while isinstance(held, np.ndarray):
-        if isinstance(held, np.memmap) and held.mode == "c":
-            return True
+        if isinstance(held, np.memmap):
+            return held
         held = held.base
-    return False
+    return None
 
 
 def trim_heap() -> None:

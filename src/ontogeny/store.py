@@ -277,7 +277,7 @@ def plain(value: Any) -> Any:
 def _checksum(
     tensors: Mapping[str, np.ndarray],
     header: Mapping[str, Any],
-    read: Callable[[np.ndarray], None] = let_go,
+    leave: Callable[[np.ndarray], None] = let_go,
 ) -> str:
     digest = hashlib.blake2b(digest_size=16)
     digest.update(
@@ -291,7 +291,7 @@ def _checksum(
         for start in range(0, len(numbers), _AT_ONCE):
             part = numbers[start : start + _AT_ONCE]
             digest.update(part.data)
-            read(part)
+            leave(part)
     return digest.hexdigest()
 
 

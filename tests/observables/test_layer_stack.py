@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from ontogeny.observables import layer_stack as layer_stacking
 from ontogeny.observables.layer_stack import layer_stack
 
 
@@ -24,6 +25,7 @@ def piece(concepts, fits=("a", "b")):
     return xr.Dataset(values, {"fit": list(fits), "concept": numbers})
 
 
+@pytest.mark.parametrize("largest", [layer_stacking._LARGE, 0])  # 0: all in files
 @pytest.mark.parametrize(
     "pieces",
     [
@@ -36,7 +38,9 @@ def piece(concepts, fits=("a", "b")):
     ],
     ids=["sizes", "alike", "failed", "other labels", "none found", "all failed"],
 )
-def test_layers_are_joined_as_xarray_joins_them(pieces):
+def test_layers_are_joined_as_xarray_joins_them(pieces, largest, monkeypatch):
+    monkeypatch.setattr(layer_stacking, "_LARGE", largest)
+    pieces = list(pieces)
     paths = [f"layers.{i}" for i in range(len(pieces))]
     each = [p.expand_dims(layer=[q]) for q, p in zip(paths, pieces, strict=True)]
     options = {"data_vars": "all", "coords": "minimal"}

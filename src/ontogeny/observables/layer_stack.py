@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+
+from ..scratch import let_go, scratch_array
+
+_LARGE = 2**28  # bytes of a variable from which on it lies in a file
 
 
 def layer_stack(paths: Sequence[str], pieces: list[xr.Dataset]) -> xr.Dataset:
@@ -65,20 +70,26 @@ def _stacked(
     dtype = np.result_type(*(variable.dtype for variable in known))
     is_whole = all(v is not None and v.sizes == sizes for v in variables)
     del known
-    if is_whole:
-        stacked = np.empty(shape, dtype)
-    else:
-        fill = _missing(dtype)
-        stacked = np.full(shape, fill, fill.dtype)
+    fill = None if is_whole else _missing(dtype)
+    stacked = _room(shape, dtype if fill is None else fill.dtype)
     for i, own in enumerate(labels):
         variable = variables[i]
         variables[i] = None
+        if fill is not None:
+            stacked[i, ...] = fill[0]
         if variable is None:
             continue
         places = [_places(dim, sizes[dim], own, coords) for dim in sizes]
         # With "...", as a text of no dimension would be stored within an array.
         stacked[(i, *_region(places), ...)] = variable.transpose(*sizes).values
+        let_go(stacked)
     return xr.Variable(("layer", *sizes), stacked, attrs)
+
+
+def _room(shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    """Return an array to be filled; a large one lies in a file, as its rows did."""
+    is_small = dtype.hasobject or math.prod(shape) * dtype.itemsize < _LARGE
+    return np.empty(shape, dtype) if is_small else scratch_array(shape, dtype)
 
 
 def _missing(dtype: np.dtype) -> np.ndarray:

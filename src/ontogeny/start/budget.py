@@ -167,7 +167,8 @@ def _texts_that_fit(timed: list[_Timed], seconds: float) -> int:
     After the first it goes through what does not grow with texts.
     """
     last = timed[-1]
-    texts, took = last.cost.texts, last.least
+    texts = last.cost.texts
+    took = last.least
     each = _seconds_of_a_text(timed)
     fits = texts + (seconds - took) / each if each > 0 else math.inf
     return int(min(max(fits, FEWEST_TEXTS), _GROWTH * texts))
@@ -176,7 +177,8 @@ def _texts_that_fit(timed: list[_Timed], seconds: float) -> int:
 def _seconds_of_a_text(timed: list[_Timed]) -> float:
     """Return what one text more adds to the least, on the same line."""
     last = timed[-1]
-    texts, took = last.cost.texts, last.least
+    texts = last.cost.texts
+    took = last.least
     # What processes take to start and end is there without texts.
     ends = _ends(last)
     start = (0, ends + last.cost.fixed * (took - ends))

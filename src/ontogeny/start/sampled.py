@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,8 @@ def _sample(observable: Observable, folder: Path) -> Sample | None:
 
 def _characters(groups: Sequence[Sequence[Any]], count: int | None) -> int:
     """Return how long the first records of each group are, as they are written."""
-    return sum(len(json.dumps(record)) for of in groups for record in of[:count])
+    records = chain.from_iterable(group[:count] for group in groups)
+    return sum(len(json.dumps(record)) for record in records)
 
 
 def _groups(asked: Any, path: str) -> Iterator[list[dict[str, Any]]]:

@@ -15,7 +15,7 @@ from .inside import Held, held_step
 from .names import read_name
 from .readings import shape, stem
 
-LEFT_BEHIND = re.compile(r"tmp-checkpoint-.*|\..+\.tmp")
+LEFT_BEHIND = re.compile(r"(?:\.tmp-|tmp-checkpoint-).*|\..+\.tmp")
 OWN_MODEL = "the folder's own model, without a step"
 _ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z")
 _BARE = re.compile(r"(?:global[-_]?)?[A-Za-z]+[-_=]*\*/")
