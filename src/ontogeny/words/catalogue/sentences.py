@@ -369,7 +369,7 @@ DAMAGES = {
 
 # What is left of a sentence under a heading that says what it begins with.
 PARTS = {
-    "ends": "The value went {ends}.",
+    "ends": "{Subject} went {ends}.",
     "controls": "Control runs changed by {changes}.",
     "reason": "That is open: {reason}.",
 }
