@@ -17,6 +17,7 @@ from .catalogue import help_, list_, table
 from .claims import claims
 from .comparing import compare
 from .concept import concept
+from .devices import Devices, Sharing
 from .exporting import export
 from .options import (
     OF_FILES,
@@ -207,6 +208,7 @@ def run(
         int,
         typer.Option(min=1, help="Processes on this machine, each on the next GPU."),
     ] = 1,
+    devices: Devices = None,
     scheduler: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="A Dask scheduler to compute on."),
@@ -243,22 +245,29 @@ def run(
     from .progress import progress_for
 
     folder = folder_of(study, output)
+    sharing = Sharing.of(workers if workers > 1 else None, devices)
+    if sharing.gpus and (scheduler or executor):
+        raise ArgumentError("give one of --devices, --scheduler and --executor.")
     if watch is not None or until is not None or patience is not None:
         refused = {"--max-revisions": max_revisions, "--rereference": rereference}
         refuse_with_watch(refused | {"--trust-remote-code": trust_remote_code})
         device = read_device(study)
-        with executor_for(workers, scheduler, device, executor) as used:
+        with executor_for(sharing.usual or 1, scheduler, device, executor) as used:
             result = watched(
                 study, folder, watch, until, patience, used, keep_going, quiet
             )
         _leave(result, strict)
         return
     spec = read_study(study, trust_remote_code=trust_remote_code)
+    workers = sharing.processes(spec)
+    progress = progress_for(quiet)
+    if line := sharing.line(spec, workers):
+        progress.note(line)
     with executor_for(workers, scheduler, spec.device, executor) as used:
         result = spec.run(
             folder,
             used,
-            progress_for(quiet),
+            progress,
             max_revisions=max_revisions,
             rereference=rereference,
             keep_going=keep_going,

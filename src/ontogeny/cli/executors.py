@@ -12,17 +12,16 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
 from importlib.metadata import entry_points
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from .._exports import load_entry
 from ..errors import ArgumentError
+from .devices import VISIBLE, visible_gpus
 
 if TYPE_CHECKING:
     from ..study.running.executors import Submitting
 
 GROUP = "ontogeny.executors"
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 @contextmanager
@@ -51,7 +50,9 @@ def executor_for(
         with _cluster(scheduler) as executor:
             yield executor
     elif workers > 1:
-        with _processes(workers, _gpus() if device == "cuda" else []) as executor:
+        with _processes(
+            workers, visible_gpus() if device == "cuda" else []
+        ) as executor:
             yield executor
     else:
         yield None
@@ -138,17 +139,7 @@ def _begin(gpus: Sequence[str], begun: Any) -> None:
             number = begun.value
             begun.value += 1
         # Read when CUDA starts in this process.
-        os.environ[_VISIBLE] = gpus[number % len(gpus)]
-
-
-def _gpus() -> list[str]:
-    """Return the GPUs that this process may use, as ``CUDA_VISIBLE_DEVICES`` names them."""
-    if _VISIBLE in os.environ:
-        names = (name.strip() for name in os.environ[_VISIBLE].split(","))
-        return list(takewhile(lambda name: name not in ("", "-1"), names))
-    import torch
-
-    return [str(number) for number in range(torch.cuda.device_count())]
+        os.environ[VISIBLE] = gpus[number % len(gpus)]
 
 
 @contextmanager

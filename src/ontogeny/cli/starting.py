@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from .. import activity
+from .devices import Devices, Sharing
 from .options import OF_FILES, WISHED, MaxRevisions, Quiet, Source, Yes, asks, output
 
 
@@ -68,6 +69,7 @@ def study(
             min=1, help="Processes on this machine; by default what fits, at most 4."
         ),
     ] = None,
+    devices: Devices = None,
     max_revisions: MaxRevisions = None,
     open_: Annotated[
         bool, typer.Option("--open", help="Open the page in a browser.")
@@ -76,21 +78,24 @@ def study(
     quiet: Quiet = False,
 ) -> None:
     """Study runs, from their names to a page; several are compared on one."""
+    sharing = Sharing.of(workers, devices)
+    if sharing.gpus:
+        asked["sets"] = [*asked.get("sets", []), "trajectory.placed=true"]
     from .runs import found, wished
 
     of_folders = wished(sources, asked, output)
     opened = found(of_folders, quiet)
     from .beginning import prepared
 
-    begun, workers = prepared(
-        of_folders, opened, bool(asked), workers, yes, quiet, max_revisions
+    begun, usual = prepared(
+        of_folders, opened, bool(asked), sharing.usual, yes, quiet, max_revisions
     )
     studies = {folder.name: folder for folder in of_folders}
     lost = False
     for name, folder in studies.items():
         if len(studies) > 1 and not quiet:
             typer.echo(f"studying {name}", err=True)
-        lost |= _finish(folder, begun, workers, max_revisions, quiet)
+        lost |= _finish(folder, begun, sharing, usual, max_revisions, quiet)
     page = next(iter(studies.values())) / "report.html"
     if len(studies) > 1:
         page = _compare(studies, (output or Path("studies")) / "comparison.html", quiet)
@@ -103,7 +108,8 @@ def study(
 def _finish(
     folder: Path,
     begun: dict[Path, Any],
-    workers: int,
+    sharing: Sharing,
+    usual: int,
     max_revisions: int | None,
     quiet: bool,
 ) -> bool:
@@ -118,6 +124,9 @@ def _finish(
     # One that was begun now is examined already.
     spec = begun.pop(study_file, None) or read_study(study_file)
     progress = progress_for(quiet)
+    workers = sharing.processes(spec, usual)
+    if line := sharing.line(spec, workers):
+        progress.note(line)
     with executor_for(workers, None, spec.device) as executor:
         result = spec.run(folder, executor, progress, max_revisions=max_revisions)
     activity.now("writing the page")

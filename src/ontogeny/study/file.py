@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import torch
+
 from .. import observables, own_code
 from ..artefacts import known_as
 from ..errors import ArgumentError, OntogenyError, check_choice, check_whole
@@ -15,9 +17,10 @@ from ..inputs import Inputs
 from ..inputs.vocabularies import vocabulary_tokenizer
 from ..observables.registry import class_of
 from ..trajectory import Trajectory
+from ..trajectory.placing import placed
 from ..trajectory.tokenizers import named_tokenizer
 from .folder.controls import FEWEST_STEPS
-from .folder.settings import resolve_device
+from .folder.settings import DTYPES, resolve_device
 from .input_tables import input_sets
 from .study import Study
 from .tables import as_list, as_table, as_tables, check_keys
@@ -45,6 +48,7 @@ _TRAJECTORY = {
     "objective": str,
     "tokenizer": str,
     "on_duplicate": str,
+    "placed": bool,
     "select": Any,
 }
 _SELECT = {
@@ -214,6 +218,13 @@ def _study(content: Mapping[str, Any], base: Path, trust: bool = False) -> Study
     trajectory, inputs = _sources(content, base, trust)
     options = as_table("options", content.get("options", {}))
     controls = _controls(as_table("controls", content.get("controls", {})), base)
+    if content["trajectory"].get("placed"):
+        dtype = _placed_dtype(options)
+        trajectory = placed(trajectory, dtype)
+        trained = controls.get("control_runs", {})
+        if trained:
+            runs = {name: placed(run, dtype) for name, run in trained.items()}
+            controls["control_runs"] = runs
     title = content.get("title")
     return Study(
         trajectory,
@@ -224,6 +235,22 @@ def _study(content: Mapping[str, Any], base: Path, trust: bool = False) -> Study
         **options,
         **controls,
     )
+
+
+def _placed_dtype(options: Mapping[str, Any]) -> Any:
+    """Return the dtype in which weights are placed; refuse options that choose another place."""
+    if options.get("device", "auto") not in ("auto", "cuda", "cpu"):
+        raise ArgumentError(
+            f"[trajectory] placed goes over all devices; [options] device is {options['device']!r}."
+        )
+    if options.get("weights", "loaded") != "loaded":
+        raise ArgumentError(
+            "[trajectory] placed goes with loaded weights; [options] weights is "
+            f"{options['weights']!r}."
+        )
+    dtype = options.get("dtype", "stored")
+    check_choice("dtype", dtype, DTYPES)
+    return None if dtype == "stored" else getattr(torch, dtype)
 
 
 def _left_out(content: Mapping[str, Any]) -> dict[str, str]:

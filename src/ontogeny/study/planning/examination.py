@@ -25,6 +25,7 @@ from ...observables import Observable
 from ...store import Cell, difference, plain, read_cell, write_cell
 from ...trajectory import Checkpoint, Prefetch, Trajectory
 from ...trajectory.weights.files import WeightFiles
+from ...trajectory.weights.placed import own_template
 from ..cells.cache import DigestCache
 from ..cells.environment import environment, pinned
 from ..folder.claims import held
@@ -212,7 +213,7 @@ def _is_identified(checkpoint: Checkpoint) -> bool:
     if checkpoint.source is not None:
         return not checkpoint.is_computed
     return all(
-        c.template is None and isinstance(c.weights, WeightFiles)
+        own_template(c.template) is None and isinstance(c.weights, WeightFiles)
         for c in checkpoint.sources
     )
 

@@ -15,6 +15,7 @@ from ..checkpoint import Checkpoint
 from ..hub.repository import RemoteModel
 from ..weights.building import Template, instantiate
 from ..weights.files import MemoryWeights, state_tensors
+from ..weights.placed import own_template
 from .kinds import KINDS, in_blocks
 from .sources import Sources
 
@@ -160,7 +161,7 @@ def kept_names(checkpoint: Checkpoint) -> frozenset[str]:
     )
     if isinstance(source, nn.Module):
         return _buffers(source)
-    template = checkpoint.template
+    template = own_template(checkpoint.template)
     if template is None or isinstance(template, RemoteModel):
         return frozenset()
     return (

@@ -15,6 +15,7 @@ from ...errors import ArgumentError, CheckpointError
 from .files import Reader, Weights, state_tensors
 from .inert import few
 from .names import map_names
+from .placed import own_template
 from .placement import is_placed, names_in_files, own_copy, replace_tensor, settled
 from .settings import built
 from .transformers_models import PASS_MODEL, is_pretrained, load_pretrained, own_memory
@@ -64,7 +65,7 @@ def build(
         return _from_folder(weights, path, dtype)
     module = instantiate(template, path)
     if dtype is not None:
-        module = module.to(dtype)
+        _cast(module, dtype)
     module.train()  # what it fused or kept for evaluation comes from other weights
     with weights.open() as reader:
         names = map_names(module, reader.names(), path)
@@ -99,7 +100,7 @@ def build_mapped(
 
     Only where transformers makes it of the configuration in `path`; any other is built.
     """
-    if template is not None or path is None:
+    if own_template(template) is not None or path is None:
         return build(label, weights, path, template)
     with weights.open() as reader:
         return load_pretrained(path, reader, widest(reader)).eval()
@@ -156,6 +157,22 @@ def instantiate(template: Template, path: Path | None = None) -> nn.Module:
     if is_pretrained(module):
         _own_configuration(module)
     return settled(module) if is_placed(module) else module.cpu()
+
+
+def _cast(module: nn.Module, dtype: torch.dtype) -> None:
+    """Give a module another dtype, but rotary frequencies, which transformers never rounds.
+
+    In bfloat16 they moved losses in their third digit.
+    """
+    frequencies = [
+        (part, name, buffer)
+        for part in module.modules()
+        for name, buffer in part._buffers.items()
+        if is_pretrained(module) and "inv_freq" in name
+    ]
+    module.to(dtype)
+    for part, name, buffer in frequencies:
+        part._buffers[name] = buffer
 
 
 def _own_configuration(module: nn.Module) -> None:

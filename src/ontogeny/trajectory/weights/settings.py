@@ -21,6 +21,7 @@ from .digests import digest
 from .folders import weight_files
 from .inert import Inert
 from .pickled import held
+from .placed import Placed
 from .transformers_models import is_pretrained
 
 _FIELDS = "__dataclass_fields__"
@@ -61,6 +62,8 @@ def built(template: Callable[..., nn.Module], path: Path | None) -> nn.Module:
     ArgumentError
         If it fails, or asks for what the checkpoint does not hold.
     """
+    if isinstance(template, Placed) and path is not None:
+        return template(path)
     name = getattr(template, "__name__", type(template).__name__)
     required = _required(template)
     try:
