@@ -29,9 +29,11 @@ from ontogeny.comparison.concepts.node import node_of
 from ontogeny.comparison.concepts.shared import price_of_concepts
 from ontogeny.comparison.concepts.views import studies_of
 from ontogeny.errors import ArgumentError, StoreError
+from ontogeny.report.first_screen.screen import first_screen
 from ontogeny.study.cells import models
 from ontogeny.study.cells.cache import DigestCache
 from ontogeny.words.content import read_content
+from ontogeny.words.runs import sentences_of_shared
 from ontogeny.words.sections import section_sentences
 from ontogeny.words.voice import OF_STEPS
 
@@ -67,6 +69,12 @@ def compared(studied):
     return og.compare(folders, concepts=studies, progress=False)
 
 
+REASONS = {
+    Certainty.OPEN: Reason.WITHIN_CHANCE,
+    Certainty.NOT_TESTED: Reason.NO_CONTROLS,
+}
+
+
 def test_word_classes_of_all_runs_are_shared_and_those_of_one_are_not(compared):
     node = compared[views.FOLDER].to_dataset().isel(layer=0)
     assert int(node.in_all) == SHARED
@@ -96,6 +104,26 @@ def test_the_page_leads_with_what_runs_share(compared, tmp_path):
     assert kinds == ["marks", "heatmap", "table", "table", "table"]
     page = og.report.write(compared, tmp_path / "page.html").read_text()
     assert all(one.text in page for one in said)
+
+
+@pytest.mark.parametrize("certainty", Certainty)
+def test_the_first_screen_tells_what_is_surely_shared(certainty, compared):
+    content = read_content(compared)
+    shared = [
+        dataclasses.replace(claim, certainty=certainty, reason=REASONS.get(certainty))
+        for claim in content.claims
+        if claim.kind is Kind.SHARED
+    ]
+    others = [claim for claim in content.claims if claim.kind is not Kind.SHARED]
+    content = dataclasses.replace(content, claims=[*shared, *others])
+    (one,) = sentences_of_shared(content)
+    told = [line.lead for line in first_screen(content).sentences]
+    assert (one.lead in told) == (certainty is Certainty.SURE)
+
+
+def test_the_terminal_tells_what_is_shared(compared):
+    told = og.comparison.summary_lines(compared)
+    assert {one.text for one in sentences_of_shared(read_content(compared))} <= {*told}
 
 
 @pytest.mark.slow

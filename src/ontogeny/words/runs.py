@@ -46,6 +46,13 @@ def joined_claims(claims: Sequence[Claim], voice: Voice, names: Names) -> list[S
     return [said(group, voice, names) for group in told]
 
 
+def sentences_of_shared(content: Content) -> list[Said]:
+    """Return what the runs share beyond control runs, and then what of it is open."""
+    claims = [claim for claim in content.claims if claim.kind is Kind.SHARED]
+    claims.sort(key=lambda claim: claim.certainty is not Certainty.SURE)
+    return [said([claim], content.spoken, content.names) for claim in claims]
+
+
 def _runs(claims: Sequence[Claim]) -> set[str]:
     return {claim.subject.run for claim in claims}
 
@@ -112,7 +119,7 @@ def summary_lines(tree: MergedResult) -> list[str]:
     """Return what a comparison shows, a line each.
 
     Runs that are one run are said first, then the heading of its page, then a line for each
-    quantity.
+    quantity, then what the runs share.
 
     Parameters
     ----------
@@ -124,6 +131,7 @@ def summary_lines(tree: MergedResult) -> list[str]:
     lines: list[str] = []
     for node in content.nodes:
         lines += [line.text for line in sentences_of_runs(content, node.path)]
+    lines += [line.text for line in sentences_of_shared(content)]
     last = control_words(content)
     heading = heading_of_runs(content).text
     return list(filter(None, [*ones, heading, *lines, last]))

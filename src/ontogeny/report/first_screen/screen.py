@@ -10,7 +10,7 @@ from ...words.basis import unseen_start
 from ...words.catalogue.page import LOSS
 from ...words.content import Content
 from ...words.landmarks import LossCurve, read_loss
-from ...words.runs import heading_of_runs, sentences_of_runs
+from ...words.runs import heading_of_runs, sentences_of_runs, sentences_of_shared
 from ...words.sentences import OF_ROWS
 from ...words.statements import Said
 from ...words.story import Line, Story, line_of
@@ -85,11 +85,16 @@ def first_screen(content: Content, running: bool = False) -> FirstScreen | None:
 
 
 def _of_runs(content: Content, heading: Said) -> list[Line]:
-    """Return what several runs show together, that of the loss first."""
-    lines: list[Line | None] = []
-    for node in sorted(content.nodes, key=lambda node: node.role != "track"):
-        told = [one for one in sentences_of_runs(content, node.path) if _is_found(one)]
-        lines += [line_of(content, one, heading) for one in told[:1]]
+    """Return what several runs show together: of the loss, what they share, and the rest."""
+    of_loss: list[Said] = []
+    others: list[Said] = []
+    for node in content.nodes:
+        found = [one for one in sentences_of_runs(content, node.path) if _is_found(one)]
+        kin = of_loss if node.role == "track" else others
+        kin += found[:1]
+    shared = [one for one in sentences_of_shared(content) if one.is_sure]
+    told = (*of_loss, *shared[:1], *others)
+    lines = [line_of(content, one, heading) for one in told]
     return [line for line in lines if line is not None]
 
 
