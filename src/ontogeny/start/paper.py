@@ -29,7 +29,7 @@ from ..study.planning.cost import held_about
 from ..study.planning.probe import needs_of_steps
 from ..trajectory import Checkpoint
 from ..trajectory.weights.files import matrix_names
-from ..trajectory.weights.placed import own_template
+from ..trajectory.weights.placed import unplaced
 from ..trajectory.weights.settings import built
 from ..trajectory.weights.transformers_models import model_class, quiet
 
@@ -113,7 +113,7 @@ def _without_weights(checkpoint: Checkpoint) -> Any:
 
     One that is in memory is returned as it is.
     """
-    template = own_template(checkpoint.template)
+    template = unplaced(checkpoint.template)
     if isinstance(template, nn.Module):
         return template
     try:

@@ -25,7 +25,7 @@ from ...observables import Observable
 from ...store import Cell, difference, plain, read_cell, write_cell
 from ...trajectory import Checkpoint, Prefetch, Trajectory
 from ...trajectory.weights.files import WeightFiles
-from ...trajectory.weights.placed import own_template
+from ...trajectory.weights.placed import unplaced
 from ..cells.cache import DigestCache
 from ..cells.environment import environment, pinned
 from ..folder.claims import held
@@ -35,7 +35,7 @@ from ..folder.layout import digests_path, probe_path
 from ..folder.settings import Settings
 from .build import has_begun
 from .dry_run import DryFailure, can_be_tried, confirmed
-from .guard import Fallback, guard
+from .guard import Fallback, guard, is_tried
 from .probe import Probe, needs_of_steps, probe, widest_stored
 
 log = logging.getLogger("ontogeny.study")
@@ -188,7 +188,8 @@ class Examination:
             "environment": environment(self.settings.device),
             "code": library_code(),
             "checkpoint": [
-                (digests.whole(c), str(c.configuration())) for c in checkpoint
+                (digests.whole(c), str(c.configuration()), *_format_of(c))
+                for c in checkpoint
             ],
         }
         names = {observable.name for observable in tried}
@@ -213,9 +214,20 @@ def _is_identified(checkpoint: Checkpoint) -> bool:
     if checkpoint.source is not None:
         return not checkpoint.is_computed
     return all(
-        own_template(c.template) is None and isinstance(c.weights, WeightFiles)
+        not is_tried(c) and isinstance(c.weights, WeightFiles)
         for c in checkpoint.sources
     )
+
+
+def _format_of(checkpoint: Checkpoint) -> tuple[Any, ...]:
+    """Return what else a model is made of, where its format says it and no config.json does.
+
+    The header of a GGUF file goes into no digest of its tensors: the file itself counts.
+    """
+    weights = checkpoint.weights
+    if unplaced(checkpoint.template) is None or not isinstance(weights, WeightFiles):
+        return ()
+    return str(checkpoint.settings()), str(weights.stamp())
 
 
 def _read(

@@ -27,7 +27,7 @@ from ...needs.predictions import Reduced
 from ...observables import Observable
 from ...trajectory import Trajectory
 from ...trajectory.weights.building import promoted, widest
-from ...trajectory.weights.placed import own_template
+from ...trajectory.weights.placed import unplaced
 from ..cells.models import model_of, only_looks
 from ..cells.readings import vocabulary_size
 from ..folder.settings import DTYPES, Settings
@@ -298,7 +298,7 @@ def widest_stored(dtype: str, trajectory: Trajectory) -> str:
     """
     widest_dtype = getattr(torch, dtype)
     for checkpoint in trajectory:
-        if own_template(checkpoint.template) is None and checkpoint.is_downloaded:
+        if unplaced(checkpoint.template) is None and checkpoint.is_downloaded:
             try:
                 with checkpoint.open() as reader:
                     widest_dtype = promoted(widest_dtype, widest(reader))

@@ -15,7 +15,7 @@ from ..checkpoint import Checkpoint
 from ..hub.repository import RemoteModel
 from ..weights.building import Template, instantiate
 from ..weights.files import MemoryWeights, state_tensors
-from ..weights.placed import own_template
+from ..weights.placed import unplaced
 from .kinds import KINDS, in_blocks
 from .sources import Sources
 
@@ -161,7 +161,7 @@ def kept_names(checkpoint: Checkpoint) -> frozenset[str]:
     )
     if isinstance(source, nn.Module):
         return _buffers(source)
-    template = own_template(checkpoint.template)
+    template = unplaced(checkpoint.template)
     if template is None or isinstance(template, RemoteModel):
         return frozenset()
     return (

@@ -15,7 +15,7 @@ from ...errors import ArgumentError, CheckpointError
 from .files import Reader, Weights, state_tensors
 from .inert import few
 from .names import map_names
-from .placed import own_template
+from .placed import unplaced
 from .placement import is_placed, names_in_files, own_copy, replace_tensor, settled
 from .settings import built
 from .transformers_models import PASS_MODEL, is_pretrained, load_pretrained, own_memory
@@ -100,7 +100,7 @@ def build_mapped(
 
     Only where transformers makes it of the configuration in `path`; any other is built.
     """
-    if own_template(template) is not None or path is None:
+    if unplaced(template) is not None or path is None:
         return build(label, weights, path, template)
     with weights.open() as reader:
         return load_pretrained(path, reader, widest(reader)).eval()

@@ -118,6 +118,6 @@ class Placed:
         return placed
 
 
-def own_template(template: Any) -> Any:
+def unplaced(template: Any) -> Any:
     """Return what builds a model, None where that is transformers, wherever the weights lie."""
     return None if isinstance(template, Placed) else template
