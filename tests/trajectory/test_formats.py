@@ -16,6 +16,7 @@ from torch import nn
 from torch.distributed import checkpoint as dcp
 from transformers import LlamaConfig, LlamaForCausalLM
 
+import ontogeny as og
 from ontogeny import Trajectory
 from ontogeny.errors import CheckpointError
 from ontogeny.trajectory.weights.folders import find_weights
@@ -414,6 +415,29 @@ def test_a_gguf_file_is_opened_by_its_header_and_converted_when_it_is_read(
     assert checkpoint.weights.on_disk() is not None and not converted
     with checkpoint.open():
         assert len(converted) == 1
+
+
+def test_a_finished_study_opens_no_gguf_file_again(llama, tmp_path, monkeypatch):
+    """Its shapes, and a trial of its observables, took 17 s each time."""
+    _, path = llama
+    path = path.rename(path.with_name("ckpt_5.gguf"))
+    inputs = og.Inputs.from_tokens([[1, 2, 3, 4], [5, 6, 7, 8]])
+
+    def study():
+        observables = [og.observables.Loss(), og.observables.WeightNorms()]
+        run = Trajectory.from_folder(path, tokenizer=False)
+        return og.Study(run, inputs, observables, noise=0)
+
+    first = study().run(tmp_path / "study", progress=False)
+    assert not list(first.problems())
+
+    def opened(*_, **__):
+        raise AssertionError("a GGUF file was opened")
+
+    monkeypatch.setattr(gguf_format, "_tensors", opened)
+    monkeypatch.setattr(gguf_format, "_transformers", opened)
+    again = study().run(tmp_path / "study", progress=False)
+    assert again.tree["loss"].equals(first.tree["loss"])
 
 
 def test_blocks_of_gguf_files_have_the_sizes_of_its_own_package():

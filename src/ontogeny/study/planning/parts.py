@@ -197,7 +197,12 @@ class Parts:
 
 
 def _first(trajectory: Trajectory) -> Identity | None:
-    """Return what the first checkpoint that can be read is; None where none can."""
+    """Return what the first checkpoint that can be read is; None where none can, and of one alone.
+
+    One alone is compared with no other, and of a GGUF file the shapes took 17 s: it is converted.
+    """
+    if len(trajectory) == 1:
+        return None
     for checkpoint in trajectory:
         with suppress(CheckpointError):
             return Identity.of(checkpoint)
