@@ -417,6 +417,12 @@ def test_a_gguf_file_is_opened_by_its_header_and_converted_when_it_is_read(
         assert len(converted) == 1
 
 
+def test_a_gguf_file_without_a_tokenizer_says_how_to_name_one(llama):
+    run = Trajectory.from_folder(llama[1].rename(llama[1].with_name("ckpt_5.gguf")))
+    with pytest.raises(CheckpointError, match="name another one with --tokenizer"):
+        run.tokenizer()
+
+
 def test_a_finished_study_opens_no_gguf_file_again(llama, tmp_path, monkeypatch):
     """Its shapes, and a trial of its observables, took 17 s each time."""
     _, path = llama
