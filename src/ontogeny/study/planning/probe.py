@@ -26,8 +26,8 @@ from ...needs import Losses, Need, Weights
 from ...needs.predictions import Reduced
 from ...observables import Observable
 from ...trajectory import Trajectory
-from ...trajectory.weights.building import promoted, widest
 from ...trajectory.weights.placed import unplaced
+from ...trajectory.weights.precision import promoted, widest
 from ..cells.models import model_of, only_looks
 from ..cells.readings import vocabulary_size
 from ..folder.settings import DTYPES, Settings

@@ -12,8 +12,9 @@ from torch import nn
 
 from ...errors import CheckpointError
 from ..checkpoint import Checkpoint
-from ..weights.building import Template, widest
+from ..weights.building import Template
 from ..weights.inert import plain
+from ..weights.precision import widest
 from ..weights.transformers_models import (
     checked_configuration,
     load_pretrained,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,6 +16,7 @@ from .inert import few
 from .names import map_names
 from .placed import unplaced
 from .placement import is_placed, names_in_files, own_copy, replace_tensor, settled
+from .precision import promoted, widest
 from .settings import built
 from .transformers_models import PASS_MODEL, is_pretrained, load_pretrained, own_memory
 
@@ -104,39 +104,6 @@ def build_mapped(
         return build(label, weights, path, template)
     with weights.open() as reader:
         return load_pretrained(path, reader, widest(reader)).eval()
-
-
-def widest(reader: Reader) -> torch.dtype:
-    """Return the dtype that holds every stored floating-point tensor without loss.
-
-    config.json is not asked: it names the dtype of the first parameter only. Rotary frequencies,
-    which older releases stored in float32 beside weights of half precision, do not count: models
-    compute them.
-    """
-    names = (
-        name for name in reader.names() if not name.endswith("rotary_emb.inv_freq")
-    )
-    floating = {dtype for dtype in map(reader.dtype, names) if dtype.is_floating_point}
-    return promoted(*floating) if floating else torch.float32
-
-
-def promoted(*dtypes: torch.dtype) -> torch.dtype:
-    """Return the dtype that holds all of these without loss; float8 beside others is bfloat16.
-
-    Examples
-    --------
-    >>> (
-    ...     promoted(torch.float8_e4m3fn, torch.float32),
-    ...     promoted(torch.float16, torch.bfloat16),
-    ... )
-    (torch.float32, torch.float32)
-    """
-    if len(set(dtypes)) > 1:  # PyTorch has no common one of eight bits and others
-        dtypes = tuple(
-            torch.bfloat16 if d.is_floating_point and d.itemsize == 1 else d
-            for d in dtypes
-        )
-    return functools.reduce(torch.promote_types, dtypes)
 
 
 def instantiate(template: Template, path: Path | None = None) -> nn.Module:

@@ -99,8 +99,8 @@ class Placed:
         """Return the model of this folder."""
         from accelerate import disk_offload, dispatch_model, infer_auto_device_map
 
-        from .building import widest
         from .folders import find_weights
+        from .precision import widest
         from .transformers_models import load_pretrained
 
         with find_weights(path).open() as reader:
