@@ -28,6 +28,7 @@ HERE = ["4", "GPU-5", "6"]
 def test_gpus_are_those_that_the_process_may_use(devices, chosen, monkeypatch):
     assert chosen_of(devices, HERE) == chosen
     monkeypatch.setenv(VISIBLE, ",".join(HERE))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert Sharing.of(None, devices) == Sharing(None, len(chosen))
     assert os.environ[VISIBLE] == ",".join(chosen)
 
@@ -58,6 +59,25 @@ def test_without_a_gpu_the_command_says_so_before_anything_is_read(
     code, _, error = call(capsys, command, tmp_path / "none", "--devices", "2")
     assert code == 1
     assert "PyTorch sees none here; got '2'" in error
+
+
+def test_gpus_of_the_environment_that_pytorch_cannot_use_are_refused(monkeypatch):
+    monkeypatch.setenv(VISIBLE, ",".join(HERE))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ArgumentError, match=f"cannot use 4, GPU-5 of {VISIBLE}"):
+        Sharing.of(None, "2")
+
+
+@pytest.mark.parametrize(
+    ("sharing", "processes", "line"),
+    [
+        (Sharing(), 4, ""),
+        (Sharing(None, 1), 1, "devices: 1 GPU, one process"),
+        (Sharing(None, 2), 2, "devices: 2 GPUs, 2 processes; each takes the next GPU"),
+    ],
+)
+def test_one_line_says_what_devices_do(sharing, processes, line):
+    assert sharing.line(spec(), processes) == line
 
 
 def spec(device="cuda", template=None):

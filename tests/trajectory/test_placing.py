@@ -1,5 +1,7 @@
 """Models larger than one device: the same numbers, wherever accelerate has put the weights."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -34,7 +36,7 @@ def run(tmp_path):
 
 
 def little_room(monkeypatch, room):
-    monkeypatch.setattr(placing, "room_here", lambda: room)
+    monkeypatch.setattr(placing, "room_here", lambda device: room)
 
 
 def test_what_fits_on_one_device_stays_as_it_is(run):
@@ -69,7 +71,7 @@ def test_what_is_too_large_lies_partly_in_files_and_gives_the_same_bits(
 @pytest.mark.parametrize("name", families.NAMES)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
 def test_a_function_builds_the_model_of_the_folder(name, dtype, tmp_path):
-    """A dtype rounded rotary frequencies, and losses moved in their third digit."""
+    """A dtype rounded rotary frequencies, which moved a loss by .001."""
     folder = tmp_path / "checkpoint-7"
     families.build(name, 7).bfloat16().save_pretrained(folder)
     run = og.Trajectory.from_folder(tmp_path)
@@ -85,6 +87,37 @@ def test_a_function_builds_the_model_of_the_folder(name, dtype, tmp_path):
         np.testing.assert_allclose(
             values.float(), other[layer].float(), rtol=0, atol=0 if exact else 1e-6
         )
+
+
+class Wrapped(torch.nn.Module):
+    """A module of the user's around a model of transformers, as training loops have them."""
+
+    def __init__(self):
+        super().__init__()
+        self.model = families.build("llama", 3)
+
+
+def test_a_module_around_a_model_keeps_its_rotary_frequencies(tmp_path):
+    state = {
+        f"model.{n}": t for n, t in families.build("llama", 7).state_dict().items()
+    }
+    torch.save(state, tmp_path / "step_7.pt")
+    run = og.Trajectory.from_folder(tmp_path, model=Wrapped)
+    module = run[7].model(dtype=torch.bfloat16)
+    there = dict(families.build("llama", 7).named_buffers())
+    for name, buffer in module.model.named_buffers():
+        assert torch.equal(buffer, there[name])
+    assert module.model.lm_head.weight.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("device", ["auto", "cuda", "cuda:1", "cpu"])
+def test_gpus_count_where_they_compute(device, monkeypatch):
+    gpu = SimpleNamespace(total_memory=1000)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: gpu)
+    room = room_here(device)
+    room.pop("cpu")
+    assert room == ({} if device == "cpu" else {0: 750, 1: 750})
 
 
 STUDY = """
@@ -141,6 +174,10 @@ def test_a_study_of_a_placed_model_gives_the_same_bits(folder, monkeypatch):
             np.testing.assert_array_equal(
                 values.values, trees[1][node][variable], err_msg=f"{node} {variable}"
             )
+    unplaced = read_study(folder / "False.toml")
+    assert not is_placed_run(unplaced.trajectory)
+    of_command = read_study(folder / "False.toml", placed=True)
+    assert is_placed_run(of_command.trajectory)
     # Where weights lie is no part of what was computed: nothing is done again.
     assert not read_study(folder / "True.toml").plan(folder / "whole").to_do
 

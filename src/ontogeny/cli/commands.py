@@ -249,16 +249,23 @@ def run(
     if sharing.gpus and (scheduler or executor):
         raise ArgumentError("give one of --devices, --scheduler and --executor.")
     if watch is not None or until is not None or patience is not None:
-        refused = {"--max-revisions": max_revisions, "--rereference": rereference}
-        refuse_with_watch(refused | {"--trust-remote-code": trust_remote_code})
+        refused: dict[str, object] = {
+            "--devices": devices,
+            "--max-revisions": max_revisions,
+            "--rereference": rereference,
+            "--trust-remote-code": trust_remote_code,
+        }
+        refuse_with_watch(refused)
         device = read_device(study)
-        with executor_for(sharing.usual or 1, scheduler, device, executor) as used:
+        with executor_for(workers, scheduler, device, executor) as used:
             result = watched(
                 study, folder, watch, until, patience, used, keep_going, quiet
             )
         _leave(result, strict)
         return
-    spec = read_study(study, trust_remote_code=trust_remote_code)
+    spec = read_study(
+        study, trust_remote_code=trust_remote_code, placed=bool(sharing.gpus)
+    )
     workers = sharing.processes(spec)
     progress = progress_for(quiet)
     if line := sharing.line(spec, workers):

@@ -70,6 +70,14 @@ class Sharing:
             return cls(workers)
         chosen = chosen_of(devices, visible_gpus())
         os.environ[VISIBLE] = ",".join(chosen)
+        import torch
+
+        # The environment may name GPUs that are not here, or that this PyTorch cannot use.
+        if not torch.cuda.is_available():
+            raise ArgumentError(
+                f"--devices takes GPUs that PyTorch can use; it cannot use {', '.join(chosen)} of "
+                f"{VISIBLE}."
+            )
         return cls(workers, len(chosen))
 
     @property
@@ -106,12 +114,12 @@ class Sharing:
                 "devices: the weights are larger than one device; accelerate places them, and one "
                 "process computes"
             )
-        takes = "each takes the next one" if processes > 1 else "it takes the first"
-        return (
-            f"devices: {self.gpus} GPUs, {processes} processes; {takes}"
-            if self.gpus
-            else ""
-        )
+        if not self.gpus:
+            return ""
+        gpus = "1 GPU" if self.gpus == 1 else f"{self.gpus} GPUs"
+        if processes == 1:
+            return f"devices: {gpus}, one process"
+        return f"devices: {gpus}, {processes} processes; each takes the next GPU"
 
 
 def chosen_of(devices: str, here: Sequence[str]) -> list[str]:

@@ -16,8 +16,7 @@ from ..errors import ArgumentError, OntogenyError, check_choice, check_whole
 from ..inputs import Inputs
 from ..inputs.vocabularies import vocabulary_tokenizer
 from ..observables.registry import class_of
-from ..trajectory import Trajectory
-from ..trajectory.placing import placed
+from ..trajectory import Trajectory, placing
 from ..trajectory.tokenizers import named_tokenizer
 from .folder.controls import FEWEST_STEPS
 from .folder.settings import DTYPES, resolve_device
@@ -71,7 +70,9 @@ _LEFT_OUT = {"kinds": _PATTERNS, "why": str}
 _CONTROLS = {"kind": str, "count": int, "steps": int, "folders": Any}
 
 
-def read_study(path: str | Path, *, trust_remote_code: bool = False) -> Study:
+def read_study(
+    path: str | Path, *, trust_remote_code: bool = False, placed: bool = False
+) -> Study:
     """Return the study that a TOML file describes; paths in it are relative to the file.
 
     Parameters
@@ -81,6 +82,9 @@ def read_study(path: str | Path, *, trust_remote_code: bool = False) -> Study:
     trust_remote_code
         Whether code of the model's repository on the Hub may run, where the file asks for it. The
         file alone cannot allow it: somebody else may have written it.
+    placed
+        Whether accelerate places a model that is larger than one device, as ``placed = true`` under
+        ``[trajectory]`` says.
 
     Raises
     ------
@@ -88,7 +92,7 @@ def read_study(path: str | Path, *, trust_remote_code: bool = False) -> Study:
         If the file is missing, is no TOML, or holds an unknown or a wrong key; the message names
         the file and the key. Or if it asks for code that is not trusted.
     """
-    return _read(path, partial(_study, trust=trust_remote_code))
+    return _read(path, partial(_study, trust=trust_remote_code, is_placed=placed))
 
 
 def make_study(content: Mapping[str, Any], base: str | Path = ".") -> Study:
@@ -214,17 +218,19 @@ def _sources(
     )
 
 
-def _study(content: Mapping[str, Any], base: Path, trust: bool = False) -> Study:
+def _study(
+    content: Mapping[str, Any], base: Path, trust: bool = False, is_placed: bool = False
+) -> Study:
     trajectory, inputs = _sources(content, base, trust)
     options = as_table("options", content.get("options", {}))
     controls = _controls(as_table("controls", content.get("controls", {})), base)
-    if content["trajectory"].get("placed"):
-        dtype = _placed_dtype(options)
-        trajectory = placed(trajectory, dtype)
+    if is_placed or content["trajectory"].get("placed"):
+        place = _placing(options)
+        trajectory = place(trajectory)
         trained = controls.get("control_runs", {})
-        if trained:
-            runs = {name: placed(run, dtype) for name, run in trained.items()}
-            controls["control_runs"] = runs
+        controls |= {
+            "control_runs": {name: place(run) for name, run in trained.items()}
+        }
     title = content.get("title")
     return Study(
         trajectory,
@@ -237,11 +243,12 @@ def _study(content: Mapping[str, Any], base: Path, trust: bool = False) -> Study
     )
 
 
-def _placed_dtype(options: Mapping[str, Any]) -> Any:
-    """Return the dtype in which weights are placed; refuse options that choose another place."""
-    if options.get("device", "auto") not in ("auto", "cuda", "cpu"):
+def _placing(options: Mapping[str, Any]) -> Callable[[Trajectory], Trajectory]:
+    """Return what places the models of a run; refuse options that choose another place."""
+    device = options.get("device", "auto")
+    if device not in ("auto", "cuda", "cpu"):
         raise ArgumentError(
-            f"[trajectory] placed goes over all devices; [options] device is {options['device']!r}."
+            f"[trajectory] placed goes over all devices; [options] device is {device!r}."
         )
     if options.get("weights", "loaded") != "loaded":
         raise ArgumentError(
@@ -250,7 +257,8 @@ def _placed_dtype(options: Mapping[str, Any]) -> Any:
         )
     dtype = options.get("dtype", "stored")
     check_choice("dtype", dtype, DTYPES)
-    return None if dtype == "stored" else getattr(torch, dtype)
+    stored = None if dtype == "stored" else getattr(torch, dtype)
+    return partial(placing.placed, dtype=stored, device=resolve_device(device))
 
 
 def _left_out(content: Mapping[str, Any]) -> dict[str, str]:

@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from .trajectory import Trajectory
 
 
-def placed(run: Trajectory, dtype: torch.dtype | None = None) -> Trajectory:
+def placed(
+    run: Trajectory, dtype: torch.dtype | None = None, device: str = "cuda"
+) -> Trajectory:
     """Return the run with models that accelerate places, if its weights do not fit on one device.
 
-    A device that has less than a third beyond them counts as too small. Without a GPU that is
-    memory, and files hold the rest. Each number is the same to the last bit.
+    A device that has less than a third beyond them counts as too small. That is memory where
+    there is no GPU or `device` is the CPU. Files hold the rest. Each number is the same to the
+    last bit.
 
     Raises
     ------
@@ -31,7 +34,7 @@ def placed(run: Trajectory, dtype: torch.dtype | None = None) -> Trajectory:
         If accelerate is not installed, a model is not one that transformers makes of a
         configuration, or there is no room for its weights.
     """
-    room = room_here()
+    room = room_here(device)
     size = weight_bytes(run[int(run.steps[-1])], dtype)
     if fits_one(size, room):
         return run

@@ -129,17 +129,16 @@ def instantiate(template: Template, path: Path | None = None) -> nn.Module:
 def _cast(module: nn.Module, dtype: torch.dtype) -> None:
     """Give a module another dtype, but rotary frequencies, which transformers never rounds.
 
-    In bfloat16 they moved losses in their third digit.
+    Rounded to bfloat16 they moved a loss by .001. A module may hold a model of transformers.
     """
-    frequencies = [
-        (part, name, buffer)
-        for part in module.modules()
-        for name, buffer in part._buffers.items()
-        if is_pretrained(module) and "inv_freq" in name
-    ]
+    kept: dict[tuple[nn.Module, str], Tensor | None] = {}
+    for model in filter(is_pretrained, module.modules()):
+        for part in model.modules():
+            names = [name for name in part._buffers if "inv_freq" in name]
+            kept |= {(part, name): part._buffers[name] for name in names}
     module.to(dtype)
-    for part, name, buffer in frequencies:
-        part._buffers[name] = buffer
+    for (part, name), frequencies in kept.items():
+        part._buffers[name] = frequencies
 
 
 def _own_configuration(module: nn.Module) -> None:

@@ -25,17 +25,17 @@ from ...machine import free_memory
 SHARE = 0.75
 
 
-def room_here() -> dict[int | str, int]:
+def room_here(device: str = "cuda") -> dict[int | str, int]:
     """Return bytes that weights may take: of every visible GPU by its number, and of memory.
 
-    Files hold what is left over.
+    Files hold what is left over. Where the CPU computes, no GPU counts.
 
     Examples
     --------
-    >>> list(room_here())[-1]
-    'cpu'
+    >>> list(room_here("cpu"))
+    ['cpu']
     """
-    gpus = range(torch.cuda.device_count())
+    gpus = range(0 if device == "cpu" else torch.cuda.device_count())
     sizes: dict[int | str, int] = {
         i: torch.cuda.get_device_properties(i).total_memory for i in gpus
     }

@@ -21,9 +21,9 @@ from ..transformers_models import quiet
 SUFFIX = ".gguf"
 # What helps where transformers cannot read what is asked of a file.
 _HELPS = {
-    "model": "pip install gguf accelerate, or give the model before its conversion",
-    "tokenizer": "name another one with --tokenizer, in Python tokenizer=; for token ids, "
-    "tokenizer=False",
+    "AutoModelForCausalLM": "pip install gguf accelerate, or give the model before its conversion",
+    "AutoTokenizer": "name another one with --tokenizer, in Python tokenizer=; for token "
+    "ids, tokenizer=False",
 }
 _converted: dict[tuple[Path, tuple[int, int]], dict[str, torch.Tensor]] = {}
 _alone = Lock()  # a checkpoint may be read ahead while another is used
@@ -113,7 +113,6 @@ def _transformers(path: Path, kind: str, weights: bool) -> Any:
             return getattr(transformers, kind).from_config(config)
     except Exception as error:  # whatever transformers and gguf raise
         reason = plain(next(iter(str(error).splitlines()), type(error).__name__))
-        helps = _HELPS["tokenizer" if kind == "AutoTokenizer" else "model"]
         raise CheckpointError(
-            f"{path} cannot be read by transformers ({reason}); {helps}."
+            f"{path} cannot be read by transformers ({reason}); {_HELPS[kind]}."
         ) from error
